@@ -99,15 +99,14 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
 
 def ours(name: str, folder: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
-    from medeval.scoring.bootstrap import Resampling, score
-    from medeval.scoring.summary import summarise
-    from medeval.tasks.mimic3.scored import PUBLISHED
-    from medeval.tasks.mimic3.tasks import task_named
+    from medeval.scoring.resample import score, summarise
+    from medeval.tasks.mimic3.metrics import PUBLISHED
+    from medeval.tasks.mimic3.task import TASKS
 
     truth, prediction = load(folder)
-    resampling = Resampling(SIZES[name]["resamples"], RANDOM_SEED)
-    statistic = PUBLISHED[task_named(name).kind](truth, prediction)
-    scores = score(statistic, resampling)
+    (kind,) = (task.kind for task in TASKS if task.short == name)
+    statistic = PUBLISHED[kind](truth, prediction)
+    scores = score(statistic, SIZES[name]["resamples"], RANDOM_SEED)
     found = {key: vars(summary) for key, summary in summarise(scores).items()}
     (Path(folder) / "ours.json").write_text(json.dumps(found), encoding="utf-8")
     np.save(Path(folder) / "ours.npy", scores.samples)

@@ -11,23 +11,25 @@ import json
 from pathlib import Path
 from typing import Any
 
-from medeval.tasks.cdm import prompts
 from medeval.tasks.cdm.cases import read_case_files
 from medeval.tasks.cdm.demo import reply_to
-from medeval.tasks.cdm.facts import load_facts
+from medeval.tasks.cdm.facts import LabNames, load_facts, prompt
+from medeval.tasks.cdm.text_protocol import definitions
 from medeval.tasks.cdm.tools import TOOLS, Toolbox
 
 
 def answer(export: str, out: str, first: str = "") -> None:
     """Write what the model says at last of each case, and in how many turns it came there."""
     files, facts = read_case_files(Path(export)), load_facts()
+    names = LabNames(files.tests, facts.labs)
     lines = []
     for case in files.cases[: int(first) if first else None]:
-        toolbox = Toolbox(case, facts, mapping=files.mapping)
-        parameters = {"tools": prompts.definitions(TOOLS)}
+        toolbox = Toolbox(case, facts, names)
+        history = case.history_of_present_illness.strip()
+        parameters = {"tools": definitions(TOOLS)}
         messages: list[dict[str, Any]] = [
-            {"role": "system", "content": prompts.SYSTEM_NATIVE},
-            {"role": "user", "content": prompts.history(case.history_of_present_illness)},
+            {"role": "system", "content": prompt("system_native")},
+            {"role": "user", "content": prompt("history", text=history)},
         ]
         turns = 1
         while calls := (reply := reply_to(messages, parameters)).tool_calls:
@@ -41,7 +43,7 @@ def answer(export: str, out: str, first: str = "") -> None:
             ]
             messages.append({"role": "assistant", "content": reply.text, "tool_calls": asked})
             for call in calls:
-                text = toolbox.call(call.name, json.loads(call.arguments)).text
+                text, _ = toolbox.call(call.name, json.loads(call.arguments))
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
             turns += 1
         lines.append({"item": str(case.hadm_id), "text": reply.text, "turns": turns})

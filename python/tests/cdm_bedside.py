@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdm_cases import MADE, case, cases, facts, mapping
+from cdm_cases import MADE, case, cases, facts, names
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
 from model_server import Body
@@ -19,12 +19,12 @@ from medeval.inference.run import Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
-from medeval.tasks.cdm.context import UNLIMITED, ContextBudget
 from medeval.tasks.cdm.demo import reply_to
-from medeval.tasks.cdm.episode import LoopOptions, tool_loops
-from medeval.tasks.cdm.prompts import PROMPT_VERSION
+from medeval.tasks.cdm.episode import ToolEpisode
+from medeval.tasks.cdm.facts import PROMPT_VERSION
+from medeval.tasks.cdm.task import CdmOptions
 
-__all__ = ["case", "cases", "facts", "mapping"]
+__all__ = ["case", "cases", "facts"]
 
 # Written into every part of the case that no model may see.
 MARKS = (
@@ -33,12 +33,9 @@ MARKS = (
 )
 
 
-def loops(
-    of: Iterable[ClinicalCase],
-    options: LoopOptions | None = None,
-    budget: ContextBudget = UNLIMITED,
-) -> Iterable[Episode]:
-    return tool_loops(of, facts(), mapping(), options or LoopOptions(), budget)
+def loops(of: Iterable[ClinicalCase], options: CdmOptions | None = None) -> Iterable[Episode]:
+    known = {"facts": facts(), "names": names(), "options": options or CdmOptions()}
+    return [ToolEpisode(one, **known) for one in of]
 
 
 def bedside(

@@ -12,10 +12,10 @@ import yaml
 from commands import PROJECT_ROOT
 
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.facts import Facts, load_facts
-from medeval.tasks.cdm.lab_names import LabMapping
+from medeval.tasks.cdm.facts import Facts, LabNames, load_facts
 from medeval.tasks.cdm.scores import CaseScore, score_case
-from medeval.tasks.cdm.tools import Toolbox
+from medeval.tasks.cdm.text_protocol import FinalAnswer
+from medeval.tasks.cdm.tools import TOOLS, Toolbox
 
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
 EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})
@@ -47,8 +47,9 @@ def facts() -> Facts:
 
 
 @cache
-def mapping() -> LabMapping:
-    return LabMapping(MADE["tests"])
+def names() -> LabNames:
+    labels = {one["label"]: tuple(one["corresponding_ids"]) for one in reversed(MADE["tests"])}
+    return LabNames(dict(reversed(labels.items())), facts().labs)
 
 
 def case(number: int = 1, of: str = "bedside", **changed: Any) -> ClinicalCase:
@@ -82,12 +83,9 @@ def cases(count: int, **changed: Any) -> list[ClinicalCase]:
     return [case(number, **changed) for number in range(1, count + 1)]
 
 
-def toolbox(version: int = 2, enabled: Sequence[str] | None = None, **changed: Any) -> Toolbox:
+def toolbox(enabled: Sequence[str] = TOOLS, **changed: Any) -> Toolbox:
     """Return the tools of a case of which `changed` alone is known."""
-    choice = {} if enabled is None else {"enabled": enabled}
-    return Toolbox(
-        case(of="bare", **changed), facts(), mapping=mapping(), version=version, **choice
-    )
+    return Toolbox(case(of="bare", **changed), facts(), names(), enabled)
 
 
 def ask(test_name: str) -> tuple[str, dict[str, Any]]:
@@ -98,6 +96,10 @@ def image(region: str, modality: str) -> tuple[str, dict[str, Any]]:
     return "request_imaging", {"region": region, "modality": modality}
 
 
+def records(tools: Toolbox, calls: Calls) -> list[dict[str, Any]]:
+    return [tools.call(name, arguments)[1] for name, arguments in calls]
+
+
 def scored(
     of: ClinicalCase,
     calls: Calls = (),
@@ -106,7 +108,5 @@ def scored(
     treatment: Sequence[str] = (),
     version: int = 2,
 ) -> CaseScore:
-    answer = {"final_diagnosis": diagnosis, "treatment": list(treatment)}
-    tools = Toolbox(of, facts(), mapping=mapping())
-    made = [tools.call(name, arguments).record for name, arguments in calls]
-    return score_case(of, answer, made, facts(), version=version)
+    made = records(Toolbox(of, facts(), names()), calls)
+    return score_case(of, FinalAnswer(diagnosis, tuple(treatment)), made, facts(), version)

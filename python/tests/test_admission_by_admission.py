@@ -30,7 +30,7 @@ from oracles.cdm.tables import prepare
 from postgres_server import connect
 from tables import table
 
-from medeval.tasks.cdm.case_json import float8_text
+from medeval.tasks.cdm.export import float8_text
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cdm_bedside import export_of
-from cdm_cases import case, mapping, table
+from cdm_cases import case, names, table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from medeval.tasks.cdm.cases import CaseFiles, Subset, read_case_files, read_sub
 ROWS = table("cdm_case_files")
 IDS = (20055001, 20055002, 20055003)
 CASES = tuple(case(number) for number in (1, 2, 3, 9))
-FILES = CaseFiles(Path("exports/cdm"), CASES, mapping(), 0, "a", "b")
+FILES = CaseFiles(Path("exports/cdm"), CASES, names().labels, 0, "a", "b")
 
 
 def read(folder: Path, text: str | bytes, name: str = "readers") -> Subset:

@@ -19,7 +19,7 @@ from inference_runs import MODEL, content
 from model_server import Body, Fault, Script, error, refuses
 from tokenizing_server import tokenizing_server, words
 
-from medeval.tasks.cdm.prompts import SYSTEM_SUMMARY
+from medeval.tasks.cdm.facts import prompt
 
 GROUPS = table("cdm_conversations")
 
@@ -71,7 +71,7 @@ class Endpoint:
 
     def number(self, body: Body) -> int | None:
         messages = body["messages"]
-        if messages[0]["content"] == SYSTEM_SUMMARY:
+        if messages[0]["content"] == prompt("system_summary"):
             return None
         return int(messages[1]["content"].partition("Visit ")[2].split(".")[0])
 

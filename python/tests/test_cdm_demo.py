@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from builds import Build
 from cdm_bedside import MARKS, leaks
-from cdm_cases import MADE, case, cases, facts, mapping
+from cdm_cases import MADE, case, cases, facts, names
 from inference_runs import content
 
 from medeval.inference.guard import DataUseGuard
@@ -19,10 +19,11 @@ from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
-from medeval.tasks.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
-from medeval.tasks.cdm.full_information import FullInformationOptions, full_information
-from medeval.tasks.cdm.lab_names import LabMapping, read_mapping
-from medeval.tasks.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
+from medeval.tasks.cdm.episode import ToolEpisode
+from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, read_lab_tests
+from medeval.tasks.cdm.full_information import FullInformation
+from medeval.tasks.cdm.run_scores import Transcript, read_transcripts
+from medeval.tasks.cdm.task import CdmOptions
 from medeval.tasks.cdm.tools import TOOLS
 
 MODES = ("native", "text", "full_information")
@@ -44,15 +45,16 @@ def run(
     folder: Path,
     of: list[ClinicalCase],
     mode: Any = "native",
-    tests: LabMapping | None = None,
+    tests: LabNames | None = None,
     enabled: tuple[str, ...] = TOOLS,
 ) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
     folder.mkdir(exist_ok=True)
     model = Listening(DataUseGuard({}, folder / AUDIT))
-    episodes: Iterable[Episode] = full_information(of, FullInformationOptions())
+    episodes: Iterable[Episode] = map(FullInformation, of)
     if mode != "full_information":
-        options = LoopOptions(tool_protocol=mode, tools=enabled)
-        episodes = tool_loops(of, facts(), tests or mapping(), options)
+        options = CdmOptions(tool_protocol=mode, tools=enabled)
+        known = {"facts": facts(), "names": tests or names(), "options": options}
+        episodes = [ToolEpisode(one, **known) for one in of]
     place = Run(folder, settings_of(model, PROMPT_VERSION), model)
     assert place.execute(episodes, RunConfig()).stopped == ""
     return read_transcripts(folder, of), model.asked
@@ -101,14 +103,6 @@ def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> 
     assert json.loads(reply_to(messages, {}).text)["final_diagnosis"] == diagnosis
 
 
-def test_it_summarises_by_keeping_the_beginning() -> None:
-    long = "word " * 1000
-    system = {"role": "system", "content": SYSTEM_SUMMARY}
-    said = reply_to([system, {"role": "user", "content": long}], {}).text
-    assert len(said) < len(long)
-    assert long.startswith(said)
-
-
 @pytest.fixture(scope="module")
 def demo_export(demo_cdm: Build) -> Path:
     return demo_cdm.export("--extended")
@@ -120,7 +114,7 @@ def test_no_truth_no_person_and_no_name_of_the_disease_is_sent(
 ) -> None:
     text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")
     of = [read_case(line, str(number)) for number, line in enumerate(text.split("\n")) if line]
-    tests = read_mapping(demo_export / "lab_test_mapping.json")
+    tests = LabNames(read_lab_tests(demo_export / "lab_test_mapping.json"), facts().labs)
     # The criteria are left out: they name every disease, as the model asks for one.
     transcripts, asked = run(tmp_path / "true", of, mode, tests, enabled=TOOLS[:3])
     assert {one.pathology for one in of} >= {"appendicitis", "pancreatitis"}

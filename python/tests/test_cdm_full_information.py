@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +17,22 @@ from model_server import Script
 from tokenizing_server import tokenizing_server
 
 from medeval.inference import tokens
-from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError
-from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
 from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window
 from medeval.inference.types import Item
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.context import budget_in
-from medeval.tasks.cdm.full_information import (
-    BLOCKS,
-    MARGIN,
-    FullInformationOptions,
-    full_information,
-)
+from medeval.tasks.cdm.episode import budget_in
+from medeval.tasks.cdm.full_information import BLOCKS, MARGIN, FullInformation, in_all_orders
 
 ROWS = table("cdm_full_information")
 USER = {"role": "user", "content": "one two three"}
 
 
 def shown(of: ClinicalCase) -> str:
-    (episode,) = full_information([of], FullInformationOptions())
-    return str(episode.opening.messages[1]["content"])
+    return str(FullInformation(of).opening.messages[1]["content"])
 
 
 def test_all_is_shown_under_its_heading_and_what_nothing_is_known_of_has_none() -> None:
@@ -57,22 +49,23 @@ def test_a_laboratory_result_shows_what_is_known_of_it(changed: dict[str, Any], 
 
 
 def test_other_orders_are_further_samples_with_the_same_information() -> None:
-    options = FullInformationOptions(permute=3, seed=5)
-    episodes = list(full_information(cases(2), options))
-    assert [(one.id, one.sample) for one in episodes] == [
-        (str(20055000 + number), sample) for number in (1, 2) for sample in range(4)
-    ]
-    texts = [str(one.opening.messages[1]["content"]) for one in episodes]
+    def texts_of(seed: int) -> list[str]:
+        found = [one for of in cases(2) for one in in_all_orders(of, permute=3, seed=seed)]
+        assert [(one.id, one.sample) for one in found] == [
+            (str(20055000 + number), sample) for number in (1, 2) for sample in range(4)
+        ]
+        assert found[0].order == BLOCKS
+        assert all(sorted(one.order) == sorted(BLOCKS) for one in found)
+        return [str(one.opening.messages[1]["content"]) for one in found]
+
+    texts = texts_of(5)
     lines = [Counter(line for line in text.splitlines() if line) for text in texts]
     assert all(count == lines[0] for count in lines)
     assert texts[0] == texts[4] == ROWS["whole"]
     # Each its own order, and each case its own orders.
     assert len(set(texts)) == 7
-    assert list(full_information(cases(2), options)) == episodes
-    other = full_information(cases(2), replace(options, seed=6))
-    assert [str(one.opening.messages[1]["content"]) for one in other][1:4] != texts[1:4]
-    assert episodes[0].order == BLOCKS
-    assert all(sorted(one.order) == sorted(BLOCKS) for one in episodes)
+    assert texts_of(5) == texts
+    assert texts_of(6)[1:4] != texts[1:4]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +138,6 @@ def test_a_count_that_fails_is_tried_again_and_then_an_error_of_its_case(
 
 def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
     of = case(data_class="credentialed", physical_exams="early " * 600)
-    options = FullInformationOptions()
     answer = '{"diagnosis": "Colitis", "treatment": []}'
     with tokenizing_server(Script(reply=lambda body: answer), limit=900) as server:
         undeclared = provider_of(server.url, tmp_path)
@@ -154,14 +146,14 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         assert (server.lookups, server.server.seen.bytes, server.counted) == (0, 0, [])
         # Even where the window is known, no word of the case is counted by the endpoint.
         window = asyncio.run(context_window(undeclared, is_open=True))
-        episodes = full_information([of], options, budget_in(window, undeclared, MARGIN))
+        episodes = [FullInformation(of, budget_in(window, undeclared, MARGIN))]
         with pytest.raises(RefusedError):
             bedside(server.url, tmp_path / "refused", episodes, provider=undeclared)
         assert (server.server.seen.bytes, len(server.counted)) == (0, 1)
         declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
         local = provider_of(server.url, tmp_path, DataUseGuard(declared, tmp_path / "audit"))
         window = asyncio.run(context_window(local, is_open=False))
-        episodes = full_information([of], options, budget_in(window, local, MARGIN))
+        episodes = [FullInformation(of, budget_in(window, local, MARGIN))]
         bedside(server.url, tmp_path / "local", episodes, provider=local)
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]

@@ -14,8 +14,8 @@ from cdm_cases import facts, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.tool_protocols import (
+from medeval.tasks.cdm.facts import ARGUMENTS, prompt
+from medeval.tasks.cdm.text_protocol import (
     FinalAnswer,
     arguments_in,
     partial_answer,
@@ -23,7 +23,7 @@ from medeval.tasks.cdm.tool_protocols import (
     read_text_reply,
     treatments_in,
 )
-from medeval.tasks.cdm.tools import ARGUMENTS, TOOLS, understood
+from medeval.tasks.cdm.tools import TOOLS, understood
 
 ROWS = table("cdm_replies")
 COLITIS = FinalAnswer("Colitis", ("a", "b"), "t")
@@ -44,7 +44,7 @@ def test_two_arguments_are_told_apart(given_as: str) -> None:
     (call,) = read_text_reply(f"Action: request_imaging\nAction Input: {given_as}", TOOLS).calls
     arguments: Any = call.arguments
     request = understood(arguments["region"], arguments["modality"], facts().imaging)
-    assert (request.region, request.modality) == ("Abdomen", "CT")
+    assert request == ("Abdomen", "CT", None)
 
 
 @pytest.mark.parametrize(("text", "is_as_asked"), ROWS["answers"])
@@ -70,7 +70,7 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 def test_no_layout_breaks_the_reading(text: str) -> None:
     reply = read_text_reply(text, TOOLS)
-    assert text.startswith(str(reply.message["content"]).removesuffix(prompts.NO_REPLY))
+    assert text.startswith(str(reply.message["content"]).removesuffix(prompt("no_reply")))
     assert not (reply.calls and reply.answer)
     for names in ARGUMENTS.values():
         arguments_in(text, names)

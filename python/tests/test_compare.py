@@ -13,25 +13,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
 
 from medeval.errors import UserError
-from medeval.scoring import bootstrap
-from medeval.scoring.binary import Binary
-from medeval.scoring.bootstrap import Resampling, Scores
+from medeval.scoring.binary import Binary, delong_test
 from medeval.scoring.compare import (
     Difference,
     Verdict,
     bootstrap_p,
     compare,
     corrected,
+    holm,
     least_resamples,
+    mcnemar,
     sentence,
 )
-from medeval.scoring.length_of_stay import LengthOfStay
-from medeval.scoring.significance import delong_test, exact_p, holm
+from medeval.scoring.resample import Scores, score
 from medeval.tasks.differences import mean_difference
+from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, LengthOfStay
 from medeval.tasks.task import Method
 
 NAN = math.nan
@@ -99,15 +99,17 @@ def test_delong_without_a_class_or_a_variance_says_why(
     assert reason in str(found.reason)
 
 
-@given(st.integers(0, 100_000), st.integers(0, 100_000), st.booleans())
-def test_mcnemar_is_the_binomial_test_of_the_discordant(one: int, two: int, few: bool) -> None:
-    first, second = (one % 20, two % 20) if few else (one, two)
-    total, least = first + second, min(first, second)
-    exact = binomtest(first, total).pvalue if total else 1.0
-    assert exact_p(first, second) == pytest.approx(exact, rel=1e-8)
-    assert exact_p(second, first) == exact_p(first, second)
-    mid = 2 * binom.cdf(least, total, 0.5) - binom.pmf(least, total, 0.5) if total else 1.0
-    assert exact_p(first, second, mid_p=True) == pytest.approx(min(1.0, mid), rel=1e-8)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_mcnemar_is_the_binomial_test_of_the_discordant(pairs: list[tuple[bool, bool]]) -> None:
+    first, second = zip(*pairs, strict=True)
+    found, other = mcnemar(first, second), mcnemar(second, first)
+    counts = (found.both_right, found.only_first, found.only_second, found.both_wrong)
+    kinds = ((True, True), (True, False), (False, True), (False, False))
+    assert counts == tuple(pairs.count(kind) for kind in kinds)
+    total = found.only_first + found.only_second
+    least = 2 * binom.cdf(min(found.only_first, found.only_second), total, 0.5)
+    assert found.p_value == pytest.approx(min(1.0, least), rel=1e-9)
+    assert other.p_value == found.p_value
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))
@@ -133,9 +135,8 @@ def binary_scores(noises: dict[str, float]) -> dict[str, Scores]:
     truth = (random.uniform(size=600) < 0.3).astype(int)
     signal = truth + random.normal(size=600)
     return {
-        name: bootstrap.score(
-            Binary(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))),
-            Resampling(400, 3),
+        name: score(
+            Binary(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))), 400, 3
         )
         for name, noise in noises.items()
     }
@@ -201,12 +202,10 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
     random = np.random.RandomState(2)
     truth = random.gamma(2, 60, size=500)
     scores = {
-        name: bootstrap.score(
-            LengthOfStay(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
-        )
+        name: score(LengthOfStay(truth, truth + spread * random.normal(size=500)), 300)
         for name, spread in (("near", 5.0), ("far", 60.0))
     }
-    for entry in compare(scores):
+    for entry in compare(scores, lower_is_better=LOWER_IS_BETTER):
         assert entry.verdict is Verdict.FIRST
         assert ("(lower is better; 95 %" in sentence(entry)) == (entry.metric != "Kappa")
 

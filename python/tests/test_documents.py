@@ -23,9 +23,9 @@ from medeval.evaluation.validators import (
 )
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask, TaskType
 from medeval.models import medical_task as medical_task_module
-from medeval.models.csv_rows import rows_from_csv, rows_to_csv
+from medeval.models.rows import rows_from_csv, rows_to_csv
 from medeval.models.schemas import Row, split_rows
-from medeval.models.yaml_text import read_yaml, write_yaml
+from medeval.models.text_files import read_yaml, write_yaml
 
 TABLES = table("documents")
 MODELS = {model.__name__: model for model in (MedicalTask, EvaluationResult, BenchmarkReport)}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.case_json import float8_text
+from medeval.tasks.cdm.export import float8_text
 
 GIVEN = table("export_cdm")
 LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -18,7 +17,6 @@ import pytest
 import yaml
 from export_tables import manifest, refusal, run, warehouse_folder
 from marks import slow_after
-from postgres_server import connect
 
 from medeval.warehouse import Target, open_warehouse
 
@@ -253,37 +251,6 @@ def test_the_command_line_starts_without_the_engines() -> None:
 
 
 # PostgreSQL
-
-
-def test_postgres_gives_the_same_bytes_as_duckdb(
-    export: Export,
-    postgres_database: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for variable, value in postgres_database.items():
-        monkeypatch.setenv(variable, value)
-    ours = ("--target", "postgres", "--task", "mimic3")
-    assert "no log of builds" in refusal(capsys, *ours)
-    name = postgres_database["PGDATABASE"]
-    with connect(postgres_database) as connection:
-        connection.execute(TABLES.encode())
-        connection.execute(
-            "update medeval.builds set source_kind = 'schema', source_location = %s", [f"{name}.x"]
-        )
-    said = refusal(capsys, *ours)
-    assert f"{name}.x" in said
-    assert f"{name}.mimiciii (schema)" in said
-    args = ("--timeseries", "--order", "reference")
-    duck = contents(export(*args) / "mimic3")
-    assert run(*ours, "--as-built", "--out", "postgres", *args) == 0
-    postgres = contents(Path("postgres/mimic3"))
-    assert json.loads(postgres.pop("manifest.json"))["target"] == "postgres"
-    assert json.loads(duck.pop("manifest.json"))["target"] == "duckdb"
-    assert postgres == duck
-    with connect(postgres_database) as connection:
-        connection.execute("alter table mimic3.mimic3_multitask rename column stay to other")
-    assert 'column "stay" does not exist' in refusal(capsys, *ours, "--as-built")
 
 
 def test_postgres_is_read_in_one_transaction_that_cannot_write(

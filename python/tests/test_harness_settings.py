@@ -13,8 +13,10 @@ from harness_runs import BUNDLED, always, harness_for, questions
 from model_server import Script, model_server
 
 from medeval.evaluation.model_runner import ModelRunner
+from medeval.evaluation.task_loader import TaskLoader
+from medeval.evaluation.validators import ensure_task_schemas
 from medeval.metrics.registry import default_registry
-from medeval.models.medical_task import MedicalTask
+from medeval.models.task_types import TASK_CLASSES
 
 KEY = "sk-hidden-0123456789abcdef"
 WITHHELD = "[withheld]"
@@ -93,8 +95,8 @@ def test_the_key_of_endpoints_is_in_no_file(
     assert KEY not in report.to_json() + all_text(tmp_path)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+def blocks(language: str, page: str = PAGE) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,18 +108,29 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {path.name for path in tmp_path.iterdir()} == written
     assert names["report"] == names["again"]
     assert 0 < names["report"].overall_scores["rouge_l"] < 1
-    assert len(names["outputs"]) == 2
+    assert len(names["outputs"]) == 25
     ids = [row.task_id for row in names["rows"]]
     assert ids == ["clinical_qa_basic", "clinical_qa_medications"]
 
 
-def test_the_task_file_and_the_table_of_metrics_of_the_page_are_right() -> None:
-    (text,) = blocks("yaml")
-    task = MedicalTask.from_yaml(text)
-    task.validate()
-    assert task.data_class == "open"
+def test_the_task_files_and_the_tables_of_the_pages_are_right(tmp_path: Path) -> None:
+    page = (PROJECT_ROOT / "docs" / "task_files.md").read_text(encoding="utf-8")
     known = sorted(metric.name for metric in default_registry())
-    assert set(task.metrics) <= set(known)
+    texts = blocks("yaml", page)
+    (rows,) = blocks("json", page)
+    (tmp_path / "questions.jsonl").write_text(rows, encoding="utf-8")
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
+    tasks = [TaskLoader().load_task(tmp_path / f"{number}.yaml") for number in range(2)]
+    assert [task.data_class for task in tasks] == ["open", "open"]
+    assert set(tasks[0].metrics) <= set(known)
+    assert tasks[1].pairs()[1] == [{"answer": "B"}, {"answer": "A, C"}]
+    table = page.partition("## Types and rows")[2].partition("\n\n- ")[0]
+    cells = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", table, flags=re.MULTILINE)
+    assert [task_type for task_type, *_ in cells] == sorted(TASK_CLASSES, key=table.index)
+    for task_type, *sides in cells:
+        for side, schema in zip(sides, ensure_task_schemas(task_type, None, None), strict=True):
+            assert all(f"`{key}`" in side for key in schema["required"])
     section = PAGE.partition("## Metrics")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    assert sorted(name for row in rows for name in re.findall(r"`([a-z0-9_]+)`", row)) == known
+    named = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(name for row in named for name in re.findall(r"`([a-z0-9_]+)`", row)) == known

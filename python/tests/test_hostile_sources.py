@@ -10,9 +10,10 @@ import pytest
 
 from medeval import files
 from medeval.errors import UserError
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 from medeval.raw_files import RawFile, count_rows, read_header
-from medeval.tasks.mimic3.files import open_columns, source_of
+from medeval.tasks.mimic3.predictions import read_rows
+from medeval.tasks.mimic3.task import InHospitalMortality
 from medeval.tasks.mtsamples.notes import read_notes
 
 DOUBLING = "a0: &a0 [x]\n" + "".join(
@@ -55,19 +56,19 @@ def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: i
 def test_predictions_of_a_gzip_file_are_unpacked_up_to_a_size(small: int) -> None:
     row = b"a,0.5,1\n"
     fits = gzip.compress(b"stay,prediction,y_true\n" + row * 200_000)
-    assert open_columns(source_of("p.csv.gz", fits)).header[0] == "stay"
+    task = InHospitalMortality
+    assert len(read_rows(task, "p.csv.gz", fits).stays) == 200_000
     for content in (gzip.compress(row * 300_000), gzip.compress(b"\0" * 50_000_000)):
         with pytest.raises(UserError, match=r"p\.csv\.gz holds more than 2,000,000 bytes"):
-            open_columns(source_of("p.csv.gz", content))
+            read_rows(task, "p.csv.gz", content)
 
 
 @pytest.mark.slow
 def test_a_raw_table_is_streamed_however_large_it_is(tmp_path: Path, small: int) -> None:
     path = tmp_path / "labevents.csv.gz"
     path.write_bytes(gzip.compress(b"subject_id,value\n" + b"1,2\n" * 1_000_000))
-    file = RawFile("labevents", path, ".csv.gz")
-    assert read_header(file) == ["subject_id", "value"]
-    assert count_rows(file) == 1_000_000
+    assert read_header(path) == ["subject_id", "value"]
+    assert count_rows(RawFile(path, read_header(path))) == 1_000_000
 
 
 @pytest.mark.slow
@@ -76,4 +77,4 @@ def test_a_header_without_an_end_is_an_error(tmp_path: Path, unit: bytes) -> Non
     path = tmp_path / "labevents.csv.gz"
     path.write_bytes(gzip.compress(unit * (40_000_000 // len(unit))))
     with pytest.raises(UserError, match=r"labevents\.csv\.gz: the header is longer than 1,048,576"):
-        read_header(RawFile("labevents", path, ".csv.gz"))
+        read_header(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cdm_bedside import facts
-from cdm_cases import mapping
+from cdm_cases import names
 from judging_runs import RUBRIC
 
 from medeval.errors import UserError
@@ -24,14 +24,13 @@ from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict
-from medeval.metrics.readability import grade
+from medeval.metrics.texts import grade
 from medeval.tasks.cdm import scores as scores_v2
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.demo import reply_to
-from medeval.tasks.cdm.lab_names import LabNames, name_parts
-from medeval.tasks.cdm.laboratory import requested_names
-from medeval.tasks.cdm.tool_protocols import arguments_in, read_answer, read_text_reply
-from medeval.tasks.cdm.tools import ARGUMENTS, TOOLS, understood
+from medeval.tasks.cdm.facts import ARGUMENTS, name_parts
+from medeval.tasks.cdm.text_protocol import arguments_in, read_answer, read_text_reply
+from medeval.tasks.cdm.tools import TOOLS, requested_names, understood
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.mtsamples.notes import read_notes
 from medeval.tasks.mtsamples.task import MtsamplesOptions
@@ -60,10 +59,8 @@ FILLERS = (" ", "a")
 
 
 def requests_of_tests(text: str) -> None:
-    labs = facts().labs
     name_parts(text)
-    for version in (1, 2):
-        requested_names(text, labs, version, LabNames(mapping(), labs).is_exact)
+    requested_names(text, facts().labs, names().is_exact)
 
 
 def bedside(text: str) -> None:

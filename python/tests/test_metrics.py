@@ -17,12 +17,11 @@ from sklearn.metrics import precision_recall_fscore_support
 from tables import table
 
 from medeval.errors import UserError
-from medeval.metrics.concepts import Lexicon, common_lexicon
-from medeval.metrics.consistency import UNITS, number_facts
+from medeval.metrics.concepts import UNITS, Lexicon, common_lexicon, number_facts
 from medeval.metrics.matching import Synonyms, common_synonyms, normalised
 from medeval.metrics.metric import Item, Metric
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
-from medeval.metrics.rouge import TYPES, rouge
+from medeval.metrics.texts import TYPES, rouge
 from medeval.models.scores import Interval
 from medeval.scoring.table import interval, wilson
 
@@ -149,6 +148,51 @@ def test_common_abbreviations_are_known_and_name_one_disease_each() -> None:
     assert all(common_synonyms().expanded(name) != normalised(name) for name in names)
     with pytest.raises(ValueError, match="names both"):
         Synonyms({"multiple sclerosis": ["MS"], "mitral stenosis": ["MS"]})
+
+
+PAIRS = table("wrong_answers")
+READ = ("clinical_relevance", "factual_consistency")
+
+
+@pytest.mark.parametrize(("fault", "gold", "wrong"), PAIRS["wrong"])
+def test_a_wrong_drug_dose_side_or_negation_never_scores_as_right(
+    fault: str, gold: str, wrong: str
+) -> None:
+    for reference, output in ((gold, wrong), (wrong, gold)):
+        item = Item({"id": 1}, {"answer": reference}, {"answer": output}, "answer")
+        assert [name for name in READ if REGISTRY.find(name).record(item) == 1] == []
+        same = Item({"id": 1}, {"answer": reference}, {"answer": reference}, "answer")
+        assert [REGISTRY.find(name).record(same) for name in READ] == [1, 1]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS["right"])
+def test_other_words_for_the_same_score_as_right(one: str, other: str) -> None:
+    for reference, output in ((one, other), (other, one)):
+        item = Item({}, {"answer": reference}, {"answer": output}, "answer")
+        assert [REGISTRY.find(name).record(item) for name in READ] == [1, 1]
+
+
+WORDS = "no not left right bilateral arm mass zorbanol aspirin 5 mg two tablets daily 120/80 or and"
+WORDS += " , . without fever was ruled out stopped cannot be excluded non tender 高血压 it given"
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=14), st.booleans())
+def test_a_text_is_right_about_itself_whatever_the_case_says(words: list[str], other: bool) -> None:
+    text = " ".join(words)
+    source = " ".join(reversed(words)) if other else ""
+    item = Item({"case": source}, {"answer": text}, {"answer": text}, "answer")
+    assert {REGISTRY.find(name).record(item) for name in READ} <= {1, None}
+
+
+def test_a_gold_of_unknown_words_leaves_the_score_undefined_and_says_so() -> None:
+    gold = "Quiet sonorous harmony, gentle colourful landscapes and one fever."
+    items = [Item({}, {"answer": text}, {"answer": text}, "answer") for text in (gold, "Fever.")]
+    for name in READ:
+        column = REGISTRY.find(name).column(items)
+        assert column.item_scores == [None, 1]
+        assert column.reason is not None
+        assert "less than half of the reference's words" in column.reason
+        assert column.coverage == pytest.approx((1 / 7 + 1) / 2)
 
 
 LABELS = st.sampled_from(["entailment", "neutral", "contradiction", "no idea"])

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from medeval.metrics.concepts import Lexicon
-from medeval.metrics.consistency import number_facts
-from medeval.metrics.metric import Item
+from medeval.metrics.concepts import Lexicon, number_facts
+from medeval.metrics.metric import Item, fold_accents, has_cjk
 from medeval.metrics.registry import default_registry
-from medeval.metrics.rouge import plain_rouge_l, rouge
-from medeval.metrics.text import fold_accents, has_cjk
+from medeval.metrics.texts import plain_rouge_l, rouge
 from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from builds import Build
 
-from medeval.tasks.mimic3.timeseries import UNCLEANED
+from medeval.tasks.mimic3.export import UNCLEANED
 
 pytestmark = pytest.mark.slow
 

@@ -158,15 +158,6 @@ def test_a_wrong_call_is_told(
         runner.run_model(*given, **more)
 
 
-def test_a_description_is_json_and_tells_contents_apart(tmp_path: Path) -> None:
-    codes = ("def predict(rows): return rows", "def predict(rows): return []")
-    first, second = (loaded(tmp_path, code).model("model").settings for code in codes)
-    assert json.loads(json.dumps(first))["type"] == "local"
-    assert first["sha256"] != second["sha256"]
-    with pytest.raises(ValueError, match="not loaded"):
-        ModelRunner().model("model")
-
-
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="the extras are installed")
 def test_a_missing_extra_is_named_and_its_metric_not_listed() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'medeval\[huggingface\]'") as caught:

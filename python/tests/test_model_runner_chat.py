@@ -18,6 +18,7 @@ from medeval.evaluation.task_prompts import messages_for, response_format_for
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
+from medeval.models.task_types import MultipleChoiceTask
 
 TABLES = table("model_runner")
 TASK = TaskLoader().load_task("clinical_qa_basic")
@@ -89,27 +90,33 @@ def test_a_reply_without_answer_is_an_error(tmp_path: Path, reply: Any, output: 
     assert outputs == [output]
 
 
-def test_the_key_is_written_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_with_options_is_answered_by_letters(tmp_path: Path) -> None:
+    rows = [{"question": "one", "options": ["x", "y"], "answer": "B"}]
+    rows.append({"question": "two", "options": ["x", "y", "z"], "answer": "A"})
+    task = MultipleChoiceTask("quiz", dataset=rows, data_class="open")
+    replies = {"one": "The answer is B.", "two": "None of these."}
+    script = Script(reply=lambda body: replies["one" if "one" in prompt_of(body) else "two"])
+    with model_server(script) as server:
+        outputs = chat_runner(server.url, tmp_path).run_model("m", task.inputs, task=task)
+        assert not any("response_format" in body for body in server.seen.bodies)
+    assert outputs == [{"answer": "B"}, {"error": {"type": "unparsed", "attempts": 1}}]
+    assert task.score([outputs[0], {}])["accuracy"].value == 0.5
+
+
+def test_a_key_that_is_refused_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TESTED_KEY", KEY)
-    with model_server(PANCREAS) as server:
-        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY")
-        outputs = runner.run_model("m", TASK.inputs, task=TASK)
-        assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
-        model = runner.load_model({"name": "n", "type": "openai", "base_url": server.url})
-        told = json.dumps([outputs, runner.model("m").settings, runner.model("m").measured]) + repr(
-            model
-        )
-        written = [path for path in tmp_path.rglob("*") if path.is_file()]
-        assert len(written) == 3  # settings, answers and the audit
-        assert KEY not in told + "".join(path.read_text(encoding="utf-8") for path in written)
-        # One that is refused stops the run with a warning.
-        server.script = Script(fault=lambda body, before: BAD_KEY)
-        before = server.seen.requests
-        runner = chat_runner(server.url, tmp_path / "a", key_variable="TESTED_KEY", concurrency=1)
+    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
+        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY", concurrency=1)
         with pytest.warns(ModelStoppedWarning, match="HTTP 401"):
             outputs = runner.run_model("m", TASK.inputs, task=TASK)
-        assert server.seen.requests == before + 1
+        assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert server.seen.requests == 1
     assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
+    told = json.dumps([outputs, runner.model("m").settings])
+    files = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file()]
+    assert KEY not in told + "".join(files)
 
 
 def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Path) -> None:

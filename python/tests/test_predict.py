@@ -22,21 +22,24 @@ from postgres_server import connect
 from scipy.stats import skew
 from tables import table
 
-from medeval.tasks.mimic3 import samples
-from medeval.tasks.mimic3.baseline import predict_to_run
-from medeval.tasks.mimic3.learning import LOGISTIC, RIDGE, Part, train
-from medeval.tasks.mimic3.samples import (
+from medeval.scoring.resample import Floats
+from medeval.tasks.mimic3 import baseline as baselines
+from medeval.tasks.mimic3.baseline import (
     FEATURES,
+    LOGISTIC,
     TEST,
     TRAIN,
-    Floats,
+    Part,
+    predict_to_run,
     read_features,
     read_samples,
+    train,
 )
-from medeval.tasks.mimic3.tasks import TASKS, Task, task_named
+from medeval.tasks.mimic3.task import TASKS, IcuTask
 from medeval.warehouse import Warehouse, load_target, open_warehouse
 
-NAMES = [task.name for task in TASKS]
+BY_NAME = {task.name: task for task in TASKS}
+NAMES = [*BY_NAME]
 
 # The variables in the order of the features; of texts their scores, from 1.
 _TABLES = table("predict")
@@ -114,14 +117,15 @@ def test_features_are_those_of_a_second_computation(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
     use(demo_mimic3, monkeypatch)
-    monkeypatch.setattr(samples, "BLOCK_ROWS", 50)
-    task = task_named(name)
+    monkeypatch.setattr(baselines, "BLOCK_ROWS", 50)
+    task = BY_NAME[name]
     with opened() as warehouse:
         listed = read_samples(warehouse, task, part)
-        features = np.vstack(list(read_features(warehouse, task, part, len(listed))))
-    assert features.shape == (len(listed), FEATURES)
+        count = len(listed.stays)
+        features = np.vstack(list(read_features(warehouse, task, part, count)))
+    assert features.shape == (count, FEATURES)
     assert FEATURES == 714
-    for number in range(0, len(listed), max(1, len(listed) // 12)):
+    for number in range(0, count, max(1, count // 12)):
         series = observed(demo_mimic3, listed.stays[number], listed.window_hours[number])
         expected = [value for variable in series for value in expected_features(variable)]
         np.testing.assert_allclose(features[number], expected, rtol=1e-9, atol=1e-9)
@@ -240,8 +244,8 @@ def test_a_prediction_file_has_every_test_row(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     use(demo_mimic3, monkeypatch)
-    task = task_named(name)
-    folder = predict_to_run(name, "logistic", target=None, out=tmp_path, seed=0)
+    task = BY_NAME[name]
+    folder = predict_to_run(BY_NAME[name], "logistic", target=None, out=tmp_path, seed=0)
     assert folder.name.endswith(f"-{name}-logistic")
     with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -264,7 +268,7 @@ def test_a_prediction_file_has_every_test_row(
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def listed_rows(build: Build, task: Task) -> list[list[str]]:
+def listed_rows(build: Build, task: type[IcuTask]) -> list[list[str]]:
     keys = ["period_length"] if task.has_period_length else []
     columns = ", ".join(["stay", *keys, *task.truth_columns])
     rows = build.rows(
@@ -285,7 +289,8 @@ def test_the_same_seed_gives_the_same_bytes(
 ) -> None:
     use(demo_mimic3, monkeypatch)
     first, second = (
-        predict_to_run(name, "logistic", target="duckdb", out=tmp_path, seed=3) for _ in range(2)
+        predict_to_run(BY_NAME[name], "logistic", target="duckdb", out=tmp_path, seed=3)
+        for _ in range(2)
     )
     assert first != second
     content = (first / "predictions.csv").read_bytes()
@@ -298,7 +303,9 @@ def test_predictions_on_postgres_are_those_of_duckdb(
     predicted = []
     for build in (demo_mimic3, on_postgres):
         use(build, monkeypatch)
-        folder = predict_to_run("los", "logistic", target=build.target, out=tmp_path, seed=0)
+        folder = predict_to_run(
+            BY_NAME["length_of_stay"], "logistic", target=build.target, out=tmp_path, seed=0
+        )
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
             predicted.append([float(row["prediction"]) for row in csv.DictReader(file)])
     np.testing.assert_allclose(*predicted, rtol=1e-6)
@@ -317,9 +324,9 @@ def a_part(labels: list[list[float]], seed: int) -> Part:
 
 def test_a_label_of_one_class_predicts_its_prevalence() -> None:
     labels = [[float(row % 2), 0.0, 1.0] for row in range(40)]
-    baseline = train(task_named("pheno"), a_part(labels, 1), a_part(labels, 2), seed=0)
-    assert baseline.constant_labels == [2, 3]
-    predicted = baseline.predict(a_part(labels, 3).features)
+    predict, about = train(BY_NAME["phenotyping"], a_part(labels, 1), a_part(labels, 2), seed=0)
+    assert about["constant_labels"] == [2, 3]
+    predicted = predict(a_part(labels, 3).features)
     assert (predicted[:, 1:] == [0.0, 1.0]).all()
     assert np.corrcoef(predicted[:, 0], [row[0] for row in labels])[0, 1] > 0.5
 
@@ -328,27 +335,17 @@ def test_a_label_of_one_class_predicts_its_prevalence() -> None:
 def test_the_first_penalty_stays_where_validation_cannot_tell(rows: int) -> None:
     training = a_part([[float(row % 2)] for row in range(40)], 1)
     tuning = Part(np.zeros((rows, 4)), np.ones((rows, 1)), np.ones(rows))
-    baseline = train(task_named("ihm"), training, tuning, seed=0)
-    assert baseline.penalty == LOGISTIC[0]
-    assert {tried["value"] for tried in baseline.validation} == {None}
-
-
-def test_validation_chooses_the_penalty() -> None:
-    hours = [[float(row)] for row in range(60)]
-    baseline = train(task_named("los"), a_part(hours, 1), a_part(hours, 2), seed=0)
-    values = [tried["value"] for tried in baseline.validation if tried["value"] is not None]
-    assert len(values) == len(RIDGE)
-    assert {**baseline.penalty, "value": min(values)} in baseline.validation
-    assert min(values) < values[0]
+    _, about = train(BY_NAME["in_hospital_mortality"], training, tuning, seed=0)
+    assert about.items() >= LOGISTIC[0].items()
+    assert {tried["value"] for tried in about["validation"]} == {None}
 
 
 def test_rows_count_by_their_weight_among_each_other() -> None:
     part = a_part([[float(row % 2)] for row in range(40)], 1)
-    task = task_named("decomp")
 
     def predicted(weights: Floats) -> Floats:
         weighted = Part(part.features, part.labels, weights)
-        return train(task, weighted, part, seed=0).predict(part.features)
+        return train(BY_NAME["decompensation"], weighted, part, seed=0)[0](part.features)
 
     equal = predicted(np.ones(40))
     np.testing.assert_allclose(predicted(np.full(40, 8.0)), equal, rtol=1e-12)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,7 +24,11 @@ from commands import PROJECT_ROOT, link_project
 from in_process import Done, Main, main_in
 from tables import table
 
-from medeval.tasks.mimic3.attributes import ethnicity
+import medeval
+from medeval.errors import UserError
+from medeval.scoring.binary import Binary
+from medeval.tasks.mimic3.groups import ethnicity
+from medeval.tasks.mimic3.metrics import PUBLISHED
 
 INPUTS = PROJECT_ROOT / "python" / "tests" / "cli" / "inputs"
 STATISTICS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
@@ -202,6 +207,35 @@ def test_how_files_are_written_changes_nothing(task: str, main: Main) -> None:
     assert {**found, "meta": None} == {**before, "meta": None}
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_arrays_score_as_files_do(task: str, main: Main) -> None:
+    prediction = INPUTS / f"{task}_a.csv"
+    header, *rows = csv.reader(prediction.read_text(encoding="utf-8").splitlines())
+    # The truth of the file in its own order.
+    listed = [place for place, name in enumerate(header) if not name.startswith("pred")]
+    lines = [[row[place] for place in listed] for row in (header, *rows)]
+    Path("listfile.csv").write_text(as_csv(lines), encoding="utf-8")
+    words = ("--n-iters", "20", "--listfile", "listfile.csv")
+    expected = scored(main, task, prediction, *words)
+    truth, guess = (
+        np.array(
+            [
+                [float(cell) for name, cell in zip(header, row, strict=True) if name.startswith(it)]
+                for row in rows
+            ]
+        )
+        for it in (("y_true", "label"), "pred")
+    )
+    if truth.shape[1] == 1:
+        truth, guess = truth[:, 0], guess[:, 0]
+    for metric, interval in medeval.score(task, truth, guess, n_iters=20).items():
+        told = expected[metric]
+        assert interval.value == told["value"], metric
+        assert (interval.low, interval.high) == (told["2.5% percentile"], told["97.5% percentile"])
+    with pytest.raises(UserError, match="shape"):
+        medeval.score(task, truth[:-1], guess, n_iters=0)
+
+
 HEADER = b"stay,prediction,y_true\n"
 
 
@@ -226,6 +260,39 @@ def test_file_that_cannot_be_read(content: bytes, words: str, main: Main) -> Non
 
 
 # The warehouse
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_doctor_finds_a_scorer_that_is_wrong(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main("doctor", "--task", "ihm").code == 0
+    upside_down = lambda truth, guess, **options: Binary(truth, -guess, **options)  # noqa: E731
+    monkeypatch.setitem(PUBLISHED, "binary", upside_down)
+    done = main("doctor", "--task", "ihm")
+    assert done.code == 1
+    assert "NOT  in_hospital_mortality: the truth must score the best value" in done.out
+
+
+@pytest.mark.usefixtures("warehouse")
+def test_a_run_has_a_report_beside_the_published_layout(main: Main) -> None:
+    _, prediction = predicted(main, "pheno")
+    folder = Path("runs/one")
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"task": "phenotyping", "model": "mine"}))
+    prediction.rename(folder / "predictions.csv")
+    done = main("score", folder, "--n-iters", "20", "--by", "sex", "--min-cell", "1")
+    assert done.code == 0, done.err
+    published = json.loads(Path("pheno_results.json").read_text(encoding="utf-8"))
+    (report,) = json.loads((folder / "scores.json").read_text("utf-8"))["detailed_results"]
+    assert (report["task_id"], report["model_id"]) == ("phenotyping", "mine")
+    assert report["metadata"]["data_class"] == "open"
+    for metric, value in report["metrics_results"].items():
+        assert published[metric]["value"] == value
+        interval = report["intervals"][metric]
+        ends = (interval["low"], interval["high"])
+        assert ends == (published[metric]["2.5% percentile"], published[metric]["97.5% percentile"])
+    for out in ("board.md", "one.csv"):
+        assert main("report", folder, folder, "--out", out).code == 0
+        assert "mine" in Path(out).read_text(encoding="utf-8")
 
 
 def predicted(main: Main, task: str) -> tuple[Path, Path]:

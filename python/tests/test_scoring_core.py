@@ -18,13 +18,10 @@ from scipy import stats
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
 
-from medeval.scoring import bootstrap, extra
 from medeval.scoring.binary import Binary
-from medeval.scoring.bootstrap import Resampling, Scores, jackknife
-from medeval.scoring.length_of_stay import EDGES_HOURS, LengthOfStay
-from medeval.scoring.phenotyping import Phenotyping
-from medeval.scoring.resample import RowResamples
-from medeval.scoring.summary import summarise
+from medeval.scoring.resample import RowResamples, Statistic, jackknife, score, summarise
+from medeval.tasks.mimic3 import metrics as icu
+from medeval.tasks.mimic3.metrics import EDGES_HOURS, LengthOfStay, Phenotyping
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -44,8 +41,8 @@ def quiet(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
 
-def values(statistic: bootstrap.Statistic) -> Any:
-    return bootstrap.score(statistic, Resampling(0, 0)).values
+def values(statistic: Statistic) -> Any:
+    return score(statistic).values
 
 
 def labels_data(rows: int, labels: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -79,19 +76,19 @@ def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> Non
     ]
     np.testing.assert_allclose(values(Binary(truth, scores, strict=True)), expected, **CLOSE)
     one_class = truth.min() == truth.max()
-    default = bootstrap.score(Binary(truth, scores), Resampling(0, 0))
+    default = score(Binary(truth, scores))
     expected = [np.nan] * 3 if one_class else expected
     np.testing.assert_allclose(default.values, expected, **CLOSE)
     assert default.reasons == (("one class",) * 3 if one_class else (None,) * 3)
     average = np.nan if one_class else metrics.average_precision_score(truth, scores)
-    np.testing.assert_allclose(values(extra.ExtraBinary(truth, scores))[0], average, **CLOSE)
+    np.testing.assert_allclose(values(icu.ExtraBinary(truth, scores))[0], average, **CLOSE)
 
 
 @given(hour_rows)
 def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float]]) -> None:
     truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    scores = bootstrap.score(LengthOfStay(truth, guess), Resampling(0, 0))
-    fixed = values(extra.FixedKappa(truth, guess))
+    scores = score(LengthOfStay(truth, guess))
+    fixed = values(icu.FixedKappa(truth, guess))
     guess = np.maximum(guess, 0)
     bins = np.digitize(truth, EDGES_HOURS), np.digitize(guess, EDGES_HOURS)
     expected = [
@@ -123,7 +120,7 @@ def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: in
 
 def test_calibration_equals_scikit_learn() -> None:
     truth, guess = binary_data(400)
-    _, brier, slope, error = values(extra.ExtraBinary(truth, guess))
+    _, brier, slope, error = values(icu.ExtraBinary(truth, guess))
     assert brier == pytest.approx(metrics.brier_score_loss(truth, guess), rel=1e-12)
     fitted = LogisticRegression(C=np.inf, tol=1e-10).fit(
         np.log(guess / (1 - guess))[:, None], truth
@@ -146,7 +143,7 @@ def test_calibration_equals_scikit_learn() -> None:
 def test_there_is_no_slope_without_overlap_or_probabilities(
     truth: list[int], guess: list[float], reasons: tuple[str | None, ...]
 ) -> None:
-    found = bootstrap.score(extra.ExtraBinary(truth, guess), Resampling(3, 0))
+    found = score(icu.ExtraBinary(truth, guess), 3, 0)
     assert found.reasons == reasons
     assert [None if value else "undefined" for value in np.isfinite(found.values)] == [
         reason and "undefined" for reason in reasons
@@ -178,15 +175,15 @@ def test_resamples_are_those_of_random_state(rows: int, seed: int, iterations: i
     ("make", "data"),
     [
         (Binary, binary_data(120)),
-        (extra.ExtraBinary, binary_data(120)),
+        (icu.ExtraBinary, binary_data(120)),
         (LengthOfStay, hours_data(120)),
-        (extra.FixedKappa, hours_data(120)),
+        (icu.FixedKappa, hours_data(120)),
         (Phenotyping, labels_data(120, 25)),
-        (extra.ExtraPhenotyping, labels_data(120, 3)),
+        (icu.ExtraPhenotyping, labels_data(120, 3)),
     ],
 )
 def test_rows_or_whole_clusters_are_drawn_and_left_out(
-    make: Callable[..., bootstrap.Statistic],
+    make: Callable[..., Statistic],
     data: tuple[np.ndarray, np.ndarray],
     clusters: np.ndarray | None,
 ) -> None:
@@ -199,39 +196,25 @@ def test_rows_or_whole_clusters_are_drawn_and_left_out(
         for n in [len(ids)] * 10
     ]
     expected = [values(make(truth[rows], guess[rows])) for rows in drawn]
-    found = bootstrap.score(make(truth, guess), Resampling(10, 4, clusters))
+    found = score(make(truth, guess), 10, 4, clusters)
     np.testing.assert_allclose(found.samples, expected, rtol=1e-8)
     without = [values(make(truth[of_row != one], guess[of_row != one])) for one in ids]
     np.testing.assert_allclose(jackknife(make(truth, guess), clusters), without, rtol=1e-8)
     if clusters is not None:  # whatever the order of the rows
         order = np.random.default_rng(5).permutation(120)
         shuffled = make(truth[order], guess[order])
-        found = bootstrap.score(shuffled, Resampling(10, 4, clusters[order]))
+        found = score(shuffled, 10, 4, clusters[order])
         np.testing.assert_allclose(found.samples, expected, rtol=1e-8)
 
 
 # Intervals
 
 
-def test_percentiles_leave_undefined_resamples_out_or_pass_them_on() -> None:
-    samples = np.array([[0.1], [np.nan], [0.4], [0.2]])
-    scores = Scores(("a",), np.array([0.3]), samples, (None,))
-    summary = summarise(scores)["a"]
-    defined = samples[[0, 2, 3], 0]
-    assert summary.n_undefined == 1
-    assert (summary.mean, summary.median) == (np.mean(defined), 0.2)
-    assert summary.std == np.std(defined)
-    assert (summary.low, summary.high) == tuple(np.percentile(defined, [2.5, 97.5]))
-    strict = summarise(scores, strict_nan=True)["a"]
-    assert strict.value == 0.3
-    assert np.isnan([strict.mean, strict.median, strict.std, strict.low, strict.high]).all()
-
-
 def test_bca_equals_scipy() -> None:
     data = np.random.default_rng(1).lognormal(0, 1, 60)
     # The mean absolute error is the mean of the data.
     statistic = LengthOfStay(np.zeros(60), data)
-    scores = bootstrap.score(statistic, Resampling(999, 3))
+    scores = score(statistic, 999, 3)
     summary = summarise(scores, jackknife=jackknife(statistic))["MAD"]
     earlier = SimpleNamespace(bootstrap_distribution=scores.samples[:, 1])
     expected = stats.bootstrap(
@@ -250,9 +233,10 @@ def python(program: str) -> str:
 
 def test_import_and_small_tasks_load_neither_scipy_nor_scikit_learn() -> None:
     program = (
-        "import sys; from medeval.scoring import binary, bootstrap, extra, summary\n"
+        "import sys; from medeval.scoring import binary, resample\n"
+        "import medeval.tasks.mimic3.metrics\n"
         "truth, guess = [0, 1, 1], [0.2, 0.3, 0.1]\n"
-        "bootstrap.score(binary.Binary(truth, guess), bootstrap.Resampling(9, 0))\n"
+        "resample.summarise(resample.score(binary.Binary(truth, guess), 9))\n"
         "print([name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules])"
     )
     assert python(program).strip() == "[]"
@@ -261,14 +245,15 @@ def test_import_and_small_tasks_load_neither_scipy_nor_scikit_learn() -> None:
 MEMORY = """
 from pathlib import Path
 import numpy as np
-from medeval.scoring import binary, bootstrap, length_of_stay
+from medeval.scoring import binary, resample
+from medeval.tasks.mimic3 import metrics
 random = np.random.default_rng(0)
 truth, guess = random.integers(0, 2, 100_000), random.random(100_000)
 def peak(iterations):
     for statistic in (
-        binary.Binary(truth, guess), length_of_stay.LengthOfStay(truth * 9.0, guess * 9)
+        binary.Binary(truth, guess), metrics.LengthOfStay(truth * 9.0, guess * 9)
     ):
-        bootstrap.score(statistic, bootstrap.Resampling(iterations, 0))
+        resample.score(statistic, iterations)
     # Not ru_maxrss, which starts from what the parent held at the fork.
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024

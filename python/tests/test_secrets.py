@@ -17,11 +17,11 @@ from model_server import Fault, Script, model_server
 from tables import table
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_settings import model_settings
-from medeval.inference.guard import key_from_environment
+from medeval.evaluation.harness_plan import model_settings
 from medeval.inference.secrets import (
     holds_secret,
     is_secret,
+    key_from_environment,
     secrets_in_text,
     text_without_secrets,
     without_key,
@@ -168,4 +168,4 @@ def test_no_secret_of_a_model_is_in_its_settings_a_result_or_a_report(tmp_path: 
     assert "kept" in report.to_json()
     texts = [each.read_text("utf-8") for each in tmp_path.rglob("*") if each.is_file()]
     assert len(texts) >= 4
-    assert HIDDEN not in "".join([quoted, json.dumps(found.decisive), report.to_json(), *texts])
+    assert HIDDEN not in "".join([quoted, json.dumps(found.recorded), report.to_json(), *texts])

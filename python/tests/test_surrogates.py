@@ -15,7 +15,7 @@ from model_server import Script, model_server
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.types import Outcome
 from medeval.judging.verdict import read_verdict
-from medeval.tasks.cdm.episode import LoopOptions, read_transcripts
+from medeval.tasks.cdm.run_scores import read_transcripts
 from medeval.text import whole, whole_json
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"
@@ -61,7 +61,7 @@ def test_the_next_request_can_be_sent(tmp_path: Path) -> None:
     calls["content"] = calls["reasoning_content"] = HALF
     calls["tool_calls"][0]["id"] = HALF
     with model_server(Script(reply=in_order(calls, HALF, answering(HALF)))) as server:
-        bedside(server.url, tmp_path, loops([case()], LoopOptions()))
+        bedside(server.url, tmp_path, loops([case()]))
         assert server.seen.requests == 3
         assert MENDED in server.seen.bodies[1]["messages"][3]["content"]
     (transcript,) = read_transcripts(tmp_path, [case()])

@@ -18,6 +18,7 @@ from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models import MedicalTask
 from medeval.models.schemas import Row
+from medeval.tasks.registry import start
 
 TABLES = table("task_loader_web")
 
@@ -94,10 +95,16 @@ def test_addresses_that_are_refused_before_anything_is_sent(url: str, message: s
 
 def test_plain_http_and_private_hosts_must_be_allowed(site: Site) -> None:
     with pytest.raises(ValueError, match="only https is allowed"):
-        fetch(site.url + "/t.json", FetchRules(allow_private_hosts=True))
+        fetch("http://10.1.2.3/t.json", FetchRules(allow_private_hosts=True))
     with pytest.raises(ValueError, match=r"has the address 127\.0\.0\.1, which is not public"):
         fetch(site.url + "/t.json", FetchRules(allow_http=True))
     assert site.server.asked == []
+    # Nobody listens in between on this machine.
+    site.pages["/t.json"] = QA
+    loader = TaskLoader(rules=FetchRules(allow_private_hosts=True))
+    assert loader.load_task(site.url + "/t.json").task_id == "t"
+    # On the command line, naming it allows it.
+    assert start(site.url + "/t.json", {}).name == "t"
 
 
 @pytest.mark.parametrize("host", TABLES["hosts"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness_runs import BUNDLED, BUNDLED_IDS, Model, always, evaluate
+from harness_runs import BUNDLED, BUNDLED_IDS, always, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import Script, model_server, prompt_of
@@ -16,13 +17,15 @@ from tables import table
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
+    conversation_text,
     messages_for,
     output_from_reply,
+    response_format_for,
     response_schema_for,
 )
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
-from medeval.models.task_types import DiagnosticReasoningTask, MedicalQATask
+from medeval.models.task_types import TASK_CLASSES, MedicalQATask
 
 TABLES = table("task_prompts")
 GOLD = "GOLDX"
@@ -37,9 +40,9 @@ QA = task_of("qa")
 
 
 def prompt(task: MedicalTask, row: Row) -> str:
-    system, user = messages_for(task, row)
-    assert (system["role"], user["role"]) == ("system", "user")
-    return f"{system['content']}\n{user['content']}"
+    messages = messages_for(task, row)
+    assert [one["role"] for one in messages] in (["system", "user"], ["user"])
+    return "\n".join(one["content"] for one in messages)
 
 
 @pytest.mark.parametrize("name", BUNDLED_IDS)
@@ -64,6 +67,37 @@ def test_a_prompt_shows_what_it_may(
     assert [part for part in held if part not in text] == []
     asked = text + json.dumps(response_schema_for(task))
     assert [part for part in withheld if part in asked] == []
+
+
+@pytest.mark.parametrize(("kind", "fields", "row", "said"), TABLES["conversations"])
+def test_examples_stand_before_the_question(
+    kind: str, fields: Row, row: Row, said: list[str]
+) -> None:
+    task = TASK_CLASSES[kind]("t", inputs=[row], **fields)
+    messages = messages_for(task, row)
+    roles = [one["role"] for one in messages if one["role"] != "system"]
+    assert roles == ["user", "assistant", "user"]
+    assert len(messages) == len(said)
+    for message, pattern in zip(messages, said, strict=True):
+        assert fnmatch(message["content"], pattern.replace("[", "[[]")), message["content"]
+    assert conversation_text(messages).endswith(f"[user]\n{messages[-1]['content']}")
+    asks_for_json = kind == "qa" and not fields.get("prompt")
+    assert (response_format_for(task) is not None) == asks_for_json
+
+
+@pytest.mark.parametrize(("reply", "answer"), TABLES["choices"])
+def test_the_reply_to_a_question_with_options_is_read_as_their_letters(
+    reply: str, answer: str | None
+) -> None:
+    row = {"question": "q", "options": ["one", "two", "three", "four"]}
+    task = TASK_CLASSES["multiple_choice"]("t", inputs=[row])
+    assert output_from_reply(task, reply, row) == (answer and {"answer": answer})
+
+
+def test_a_prompt_without_a_form_takes_the_reply_as_the_answer() -> None:
+    task = task_of("diagnostic_reasoning", prompt="{question}")
+    assert output_from_reply(task, "pulmonary embolism") == {"diagnosis": "pulmonary embolism"}
+    assert output_from_reply(task, '{"diagnosis": "PE"}') == {"diagnosis": "PE"}
 
 
 def test_an_input_with_nothing_to_show_is_an_error() -> None:
@@ -128,13 +162,3 @@ def test_an_answer_among_inputs_is_shown_to_no_model(tmp_path: Path, fields: Row
     model = always({"answer": "x"})
     evaluate(tmp_path, model, [task])
     assert model.asked == [LEAKY]
-
-
-def test_the_runner_shows_a_model_no_answer_of_the_task_it_is_told_of() -> None:
-    model = Model(lambda row: {"diagnosis": "x"})
-    runner = ModelRunner()
-    runner.load_model("m", "interface", model=model)
-    rows = [{"case": "c", "diagnosis": GOLD, "label": GOLD}]
-    runner.run_model("m", rows, task=DiagnosticReasoningTask("d"))
-    assert model.asked == [{"case": "c"}]
-    assert rows == [{"case": "c", "diagnosis": GOLD, "label": GOLD}]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tables import table
 
 from medeval.errors import UserError
-from medeval.models.csv_rows import rows_to_csv
+from medeval.models.rows import rows_to_csv
 from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, CommunicationTask, EvaluatedTask, MedicalQATask
 
@@ -40,7 +40,7 @@ def test_a_task_made_of_an_id_has_the_defaults_of_its_class(kind: type[Evaluated
     task = kind("demo", "A demo.")
     assert (task.task_id, task.name, task.description) == ("demo", "demo", "A demo.")
     assert task.task_type == kind.own_type
-    assert task.input_schema == {"required": [kind.own_input]}
+    assert task.input_schema == {"required": [kind.own_input, *kind.other_inputs]}
     assert task.output_schema == {"required": [kind.own_output]}
     assert task.metrics == list(kind.simple_metrics)
     assert task.inputs == [{kind.own_input: ""}]
@@ -144,6 +144,21 @@ def write(folder: Path, name: str, content: object) -> Path:
     return path
 
 
+@pytest.mark.parametrize(("options", "gold", "expected"), TABLES["choices"])
+def test_the_right_options_are_named_by_letter_text_or_place(
+    options: Any, gold: Row, expected: str
+) -> None:
+    def answer() -> Any:
+        row = {"question": "q", "options": options, **gold}
+        return CLASSES["MultipleChoiceTask"]("x", dataset=[row]).pairs()[1][0]["answer"]
+
+    if expected.replace(", ", "").isupper():
+        assert answer() == expected
+    else:
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            answer()
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> None:
     rows = TABLES["gold"][kind]
@@ -178,11 +193,3 @@ def test_unusable_rows_change_nothing(
         task.load_data(path)
     assert str(path) in str(raised.value)
     assert task.model_dump() == before
-
-
-def test_a_class_of_ones_own_keeps_what_it_says() -> None:
-    class Vignettes(MedicalQATask):
-        simple_metrics = {"accuracy": "accuracy_proxy"}  # noqa: RUF012  as a user may write it
-
-    task = Vignettes("v", dataset=[QUESTION])
-    assert task.evaluate([QUESTION["output"]]) == {"accuracy": 1.0}

@@ -74,6 +74,18 @@ def test_a_scorer_that_is_wrong_fails_the_check_that_is_for_it(
     assert [check.name for check in check_task(task) if not check.passed] == [found]
 
 
+@pytest.mark.parametrize("answers", [("A", "B", "B"), ("A", "B and A", "B")])
+def test_a_task_of_questions_with_options_passes_its_check(
+    tmp_path: Path, answers: tuple[str, ...]
+) -> None:
+    rows = [
+        {"question": f"q{at}", "options": ["x", "y"], "answer": a} for at, a in enumerate(answers)
+    ]
+    file = tmp_path / "quiz.json"
+    file.write_text(json.dumps({"task_type": "multiple_choice", "dataset": rows}), encoding="utf-8")
+    assert [check.name for check in check_task(start(str(file), {})) if not check.passed] == []
+
+
 def test_the_demo_model_looks_at_no_gold_answer() -> None:
     task: Any = start("yier", {})
     bare = [record.model_copy(update={"answer_choices": ()}) for record in task.records]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from in_process import Main, main_in
 
-from medeval.models.csv_rows import rows_to_csv
+from medeval.models.rows import rows_to_csv
 
 NAMES = {
     "markup": "[red]m[/red] [link=https://evil.example]x[/link] :smile:",

@@ -15,7 +15,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from tokenizers.normalizers import Lowercase
 
-from medeval.metrics.bertscore import LAYER_VARIABLE, MODEL_VARIABLE
+from medeval.metrics.texts import LAYER_VARIABLE, MODEL_VARIABLE
 
 WORDS = [
     "patient",

@@ -12,9 +12,9 @@ import torch
 import transformers
 
 from medeval.errors import UserError
-from medeval.metrics.bertscore import BertScorer
 from medeval.metrics.metric import Item
 from medeval.metrics.registry import default_registry
+from medeval.metrics.texts import BertScorer
 
 REFERENCE = "patient with fever no cough"
 HYPOTHESIS = "patient is with chest pain"

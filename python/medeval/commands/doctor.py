@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import typer
 from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
 from medeval.tasks import registry
-from medeval.tasks.task import AskedTask, Check
+from medeval.tasks.task import Check
 from medeval.terminal import print_json
 
 # Where dbt and the commands write, each with the variable that names another place.
@@ -45,26 +45,24 @@ doctor = with_options(_doctor, [flags_in("doctor_flags.toml")])
 
 def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
     from medeval.tasks.medical import bundled
-    from medeval.tasks.self_check import check_task
 
-    every = [name for name in registry.names() if issubclass(registry.task_class(name), AskedTask)]
-    for name in [*every, *bundled()] if list(names) == ["all"] else names:
+    for named in [*registry.names(), *bundled()] if list(names) == ["all"] else names:
+        if not registry.is_known(named):
+            registry.start(named, {})
+        name = registry.canonical_name(named)
         try:
-            task = registry.start(name, {"as_built": as_built})
+            recorded = registry.recorded_name(name)
+            for check in registry.task_class(name).self_check(name, as_built):
+                yield replace(check, name=f"{recorded}: {check.name}")
         except UserError as error:
-            if not registry.is_known(name):
-                raise
-            yield Check(f"{name}: can be evaluated", False, str(error))
-            continue
-        for check in check_task(task):
-            yield Check(f"{task.name}: {check.name}", check.passed, check.told)
+            yield Check(f"{named}: can be evaluated", False, str(error))
 
 
 def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
     from medeval.builds import newest_build, open_built
     from medeval.files import exposed, exposed_warehouse
-    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import read_endpoints
     from medeval.sources import project_root, variables
     from medeval.warehouse import load_target
 

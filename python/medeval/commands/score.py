@@ -176,7 +176,9 @@ def _table(scored: TaskScore) -> Table:
     result = scored.result
     table = Table(title=f"{result.task_id}: {result.model_id}")
     has_undefined = bool(result.metadata.get("undefined"))
-    for name in ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined):
+    has_coverage = any("coverage" in about for about in result.metadata["metrics"].values())
+    columns = ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined)
+    for name in (*columns, *["coverage"] * has_coverage):
         table.add_column(name, justify="left" if name == "metric" else "right", no_wrap=True)
     for name, about in result.metadata["metrics"].items():
         value = result.metrics_results.get(name)
@@ -184,11 +186,12 @@ def _table(scored: TaskScore) -> Table:
             continue
         ends = (result.intervals or {}).get(name)
         table.add_row(
-            name,
+            about.get("label", name),
             shown(value),
             interval(ends.low, ends.high) if ends else "",
             f"{about['n']:,}" if "n" in about else "",
             *[f"{about['n_undefined']:,}"] * has_undefined,
+            *[f"{about['coverage']:.2f}" if "coverage" in about else ""] * has_coverage,
             style="bold" if name == scored.headline else None,
         )
     return table

@@ -1,8 +1,7 @@
 """A model without a model: answers to task files by simple rules, for a first run without a key.
 
-The rules look at the input alone and are the same every time: the first sentences of a document,
-a short table of facts, findings counted for each diagnosis, a few pieces of advice. They show that
-the way from a task to its scores works, and set a floor that any real model should leave behind.
+The rules see the question alone and hold no answer: they repeat what it says. They show that the
+way from a task to its scores works, and set a floor that any real model should leave behind.
 """
 
 from __future__ import annotations
@@ -12,31 +11,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from medeval.evaluation.task_prompts import shown_input
-from medeval.metrics.concepts import Lexicon
-from medeval.metrics.text import text_of
+from medeval.metrics.concepts import common_lexicon
+from medeval.metrics.matching import common_synonyms
+from medeval.metrics.metric import text_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
-from medeval.models.yaml_text import packaged_yaml
 
-# The tables of the file that comes along; it says what they hold.
-_TABLES: dict[str, Any] = packaged_yaml("medeval.evaluation", "demo_answers")
 _LEADING_SENTENCES = 2
 _RANKED = 3
 # A full stop after a digit and before one is a decimal point; one after "Dr" ends nothing.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)\s+|(?<=[。！？])|\n+")
-
+_ABBREVIATION = re.compile(r"\b[A-Z][A-Z0-9]+\b")
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 _UNKNOWN = "unknown"
-_GENERAL_ADVICE = (
-    "Thank you for your message. Please talk to your doctor before you change anything, and seek"
-    " help at once if you feel much worse."
-)
 
 
 def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     """Return the output that the rules give for one row.
 
+    Of given choices the first is taken. A document is summarized by its first sentences, the usual
+    baseline. A case is diagnosed with the first finding that it affirms. A message gets general
+    advice about what it names. A question is answered by what its abbreviation stands for, else
+    by its last long word.
+
     Args:
-        task: its type says which rules, its output schema under which key.
+        task: its type says which rule, its output schema under which key.
         row: an input, or a row of a data set, of which only the input is read.
     """
     key = task.target
@@ -46,46 +45,39 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     if isinstance(choices, list) and choices:
         return {key: choices[0]}
     text = "\n".join(text_of(value) for value in shown_input(task, row).values())
-    if task.task_type is TaskType.DIAGNOSTIC_REASONING:
-        return _diagnosis(text, key)
+    sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
     if task.task_type is TaskType.SUMMARIZATION:
-        # The first sentences, the usual baseline.
-        sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
         return {key: " ".join(sentences[:_LEADING_SENTENCES])}
+    if task.task_type is TaskType.QA:
+        synonyms = common_synonyms()
+        for short in _ABBREVIATION.findall(text):
+            if (full := synonyms.expanded(short)) != short.lower():
+                return {key: full}
+        return {key: next(reversed(_LONG_WORD.findall(text)), _UNKNOWN)}
+    named = _affirmed(sentences)
     if task.task_type is TaskType.COMMUNICATION:
-        return {key: _first_with_all_words(text, "advice", _GENERAL_ADVICE)}
-    return {key: _first_with_all_words(text, "facts", _UNKNOWN)}
-
-
-def _first_with_all_words(text: str, table: str, otherwise: str) -> str:
-    words = set(re.findall(r"\w+", text.lower()))
-    known = _TABLES[table]
-    return next((entry for needed, entry in known if words.issuperset(needed)), otherwise)
-
-
-def _diagnosis(text: str, key: str) -> Row:
-    """Rank the diagnoses by the share of their findings that the text affirms."""
-    findings = Lexicon(_TABLES["findings"]).findings(text)
-    present = {found.concept for found in findings if found.polarity == "affirmed"}
-    diagnoses = _TABLES["diagnoses"]
-    shares = {
-        name: sum(finding in present for finding in findings) / len(findings)
-        for name, findings in diagnoses.items()
-    }
-    # Of equal shares the one that stands first in the table.
-    ranked = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
-    if not ranked:
+        about = f" about {' and '.join(named[:_RANKED])}" if named else ""
         return {
-            key: _UNKNOWN,
-            "differential_diagnosis": [],
-            "explanation": "No finding of the table is in the case.",
-            "confidence": 0.0,
+            key: f"Thank you for your message{about}. Please talk to your doctor before you change"
+            " anything, and seek help at once if you feel much worse."
         }
-    first = ranked[0]
-    reasons = ", ".join(finding for finding in diagnoses[first] if finding in present)
+    first = named[0] if named else _UNKNOWN
+    reasons = ", ".join(named) or "no finding that is known"
     return {
         key: first,
-        "differential_diagnosis": ranked[:_RANKED],
+        "differential_diagnosis": named[:_RANKED],
         "explanation": f"{first} is likely because the case has: {reasons}.",
-        "confidence": round(shares[first] / sum(shares.values()), 2),
+        "confidence": round(1 / (1 + len(named)), 2) if named else 0.0,
     }
+
+
+def _affirmed(sentences: list[str]) -> list[str]:
+    """Return the findings that sentences affirm, in their order; those of one by the alphabet."""
+    lexicon = common_lexicon()
+    found = (
+        concept.replace("_", " ")
+        for sentence in sentences
+        for concept, polarity in sorted(lexicon.findings(sentence))
+        if polarity == "affirmed" and concept not in lexicon.drugs | lexicon.things
+    )
+    return list(dict.fromkeys(found))

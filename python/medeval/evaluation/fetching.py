@@ -16,8 +16,10 @@ import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from medeval.inference.guard import is_loopback
 from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -25,8 +27,10 @@ _CHUNK = 64 * 1024
 # Addresses that carry one of IPv4 in them, which a gateway may lead to: NAT64 (RFC 6052, RFC 8215),
 # 6to4 (RFC 3056), Teredo (RFC 4380), and the oldest form (RFC 4291).
 _CARRIERS = tuple(
-    ipaddress.ip_network(network)
-    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+    map(
+        ipaddress.ip_network,
+        ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"),
+    )
 )
 
 
@@ -36,7 +40,8 @@ class FetchRules:
 
     Attributes:
         allow_http: also without TLS.
-        allow_private_hosts: also from private, loopback and other addresses that are not public.
+        allow_private_hosts: also from private, loopback and other addresses that are not public,
+            and without TLS from this machine.
         timeout: seconds for the whole fetch.
         max_bytes: the largest file.
         max_redirects: the longest chain of redirects.
@@ -49,8 +54,7 @@ class FetchRules:
     max_redirects: int = 5
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(NamedTuple):
     """A file from the web and the type that the server gave it."""
 
     content: bytes
@@ -114,9 +118,13 @@ def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
     """Return the file, or where a redirect leads."""
     parts = _checked(url, rules)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    with closing(_connected(parts, url, rules, deadline)) as connection:
-        # The host as the address names it: the port of TLS is not the connection's default.
-        headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
+    # The host as the address names it: the port of TLS is not the connection's default.
+    headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
+    with closing(http.client.HTTPConnection(parts.hostname or "", 80)) as connection:
+        connection.sock = _connected(parts, url, rules, deadline)
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=parts.hostname)
         connection.request("GET", target, headers=headers)
         with connection.getresponse() as response:
             location = response.getheader("Location")
@@ -144,7 +152,8 @@ def _checked(url: str, rules: FetchRules) -> SplitResult:
         raise ValueError(f"{url}: not a web address: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url}: not a web address")
-    if parts.scheme == "http" and not rules.allow_http:
+    may_be_plain = rules.allow_http or (rules.allow_private_hosts and is_loopback(url))
+    if parts.scheme == "http" and not may_be_plain:
         raise ValueError(f"{url}: only https is allowed")
     if parts.username is not None:
         raise ValueError("a web address with a user name or password is not allowed")
@@ -153,12 +162,10 @@ def _checked(url: str, rules: FetchRules) -> SplitResult:
     return parts
 
 
-def _connected(
-    parts: SplitResult, url: str, rules: FetchRules, deadline: float
-) -> http.client.HTTPConnection:
-    host = parts.hostname or ""
+def _connected(parts: SplitResult, url: str, rules: FetchRules, deadline: float) -> socket.socket:
+    """Return a connection to an address of the host, all of which may be connected to."""
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
     for address in addresses:
         number = ipaddress.ip_address(address.partition("%")[0])
@@ -166,24 +173,13 @@ def _connected(
         is_public &= not any(number in network for network in _CARRIERS)
         if not (rules.allow_private_hosts or is_public):
             raise ValueError(f"{url}: the host has the address {address}, which is not public")
-    connection = http.client.HTTPConnection(host, port)
     failed = OSError("the host has no address")
     for address in addresses:
         try:
-            connection.sock = socket.create_connection((address, port), timeout=_left(deadline))
-            break
+            return socket.create_connection((address, port), timeout=_left(deadline))
         except OSError as error:
             failed = error
-    else:
-        raise failed
-    if parts.scheme == "https":
-        try:
-            context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
-        except BaseException:
-            connection.close()
-            raise
-    return connection
+    raise failed
 
 
 def _left(deadline: float) -> float:

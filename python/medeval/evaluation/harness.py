@@ -13,9 +13,10 @@ from medeval.errors import UserError
 from medeval.evaluation.harness_plan import (
     CATEGORIES,
     CategoryMap,
-    NotPlanned,
+    ModelSettings,
     Planned,
     Scoring,
+    model_settings,
     plan,
 )
 from medeval.evaluation.harness_report import (
@@ -25,7 +26,6 @@ from medeval.evaluation.harness_report import (
     finish_report,
     scored_result,
 )
-from medeval.evaluation.harness_settings import ModelSettings, model_settings
 from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
@@ -168,7 +168,7 @@ class EvaluationHarness:
         )
         planned = plan(task_ids, self.tasks, scoring)
         for one in planned if strict_validation else ():
-            if isinstance(one, NotPlanned):
+            if one.reason:
                 raise one.reason
             if one.violations:
                 raise ValueError(f"{one.task_id}: {one.violations[0]}")
@@ -198,16 +198,14 @@ class EvaluationHarness:
         finally:
             if model_type is not None:
                 self.runner.unload_model(model_id)
-        contents = [
-            [one.task_id, one.hash if isinstance(one, Planned) else None] for one in planned
-        ]
-        asked = {"model": dict(settings.decisive), "tasks": sorted(contents, key=str)}
+        contents = sorted(([one.task_id, one.hash] for one in planned), key=str)
+        asked = {"model": settings.recorded, "tasks": contents}
         digest = hashlib.sha256(canonical(asked).encode()).hexdigest()[:12]
         name = f"{started:%Y%m%dT%H%M%S%fZ}-{digest}"
         about = {
             "run_id": name,
-            "model": dict(settings.recorded),
-            "prompt_version": settings.prompt_version,
+            "model": settings.recorded,
+            "prompt_version": str(described.get("prompt_version", "")),
             "batch_size": batch_size,
             "strict_validation": strict_validation,
             "seconds": (datetime.now(UTC) - started).total_seconds(),
@@ -222,7 +220,7 @@ class EvaluationHarness:
 
     def _result(
         self,
-        planned: Planned | NotPlanned,
+        planned: Planned,
         scoring: Scoring,
         settings: ModelSettings,
         batch_size: int,
@@ -233,17 +231,13 @@ class EvaluationHarness:
         model_id, begun = settings.model_id, time.monotonic()
         outputs: list[Row] | None = None
         try:
-            if isinstance(planned, NotPlanned):
+            if planned.reason:
                 raise planned.reason
             # Only a model that is described by data alone is found again: two objects of a program
             # may differ in anything.
             folder = None
             if self.cache_dir is not None and settings.is_data:
-                parts = {
-                    "model": dict(settings.decisive),
-                    "prompt_version": settings.prompt_version,
-                    "task": planned.hash,
-                }
+                parts = {"model": settings.recorded, "task": planned.hash}
                 key = hashlib.sha256(canonical(parts).encode()).hexdigest()
                 folder = self.cache_dir / f"answers-{key}"
             given = self.runner.run_model(

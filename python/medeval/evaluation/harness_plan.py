@@ -1,23 +1,39 @@
-"""What an evaluation is going to do, settled before a model is loaded or asked."""
+"""What an evaluation is going to do, settled before a model is loaded or asked.
+
+Of how a model is loaded everything but secrets is recorded. A secret is known by the name of its
+parameter. It is left out of records and cache keys, and its text is taken out of whatever else
+quotes it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from medeval.errors import UserError
 from medeval.evaluation.task_loader import build_task
 from medeval.evaluation.task_registry import TaskRegistry
+from medeval.inference.secrets import (
+    WITHHELD,
+    holds_secret,
+    is_secret,
+    secrets_in_text,
+    text_without_secrets,
+)
 from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.documents import described
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row, required_keys
 from medeval.models.task_types import EvaluatedTask
-from medeval.models.yaml_text import packaged_yaml
+from medeval.models.text_files import packaged_yaml
 
 CategoryMap = Mapping[str, Sequence[str]]
 
@@ -29,7 +45,8 @@ class Planned:
     """One task of an evaluation.
 
     Attributes:
-        task_id: its id.
+        task_id: its id, or what it was asked for by.
+        reason: why it cannot be run; None if it can, and without the rest if not.
         task: with its own `score`.
         metrics: the names that are scored.
         inputs: what the model is shown, one mapping an item.
@@ -39,25 +56,13 @@ class Planned:
     """
 
     task_id: str
-    task: EvaluatedTask
-    metrics: tuple[str, ...]
-    inputs: tuple[Row, ...]
-    has_gold: bool
-    hash: str
-    violations: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class NotPlanned:
-    """A task that cannot be run.
-
-    Attributes:
-        task_id: its id, or what it was asked for by.
-        reason: why not.
-    """
-
-    task_id: str
-    reason: Exception
+    reason: Exception | None = None
+    task: EvaluatedTask = field(default=cast("EvaluatedTask", None))
+    metrics: Sequence[str] = ()
+    inputs: Sequence[Row] = ()
+    has_gold: bool = False
+    hash: str | None = None
+    violations: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class Scoring:
             )
 
 
-def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned | NotPlanned]:
+def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned]:
     """Load the tasks and check all that can be checked without a model.
 
     Args:
@@ -157,7 +162,7 @@ def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Pla
     planned = [_planned(ref, tasks) for ref in dict.fromkeys(map(str, refs))]
     if not planned:
         raise UserError("No task to evaluate. Name at least one.")
-    ready = [one for one in planned if isinstance(one, Planned)]
+    ready = [one for one in planned if one.reason is None]
     counts = Counter(one.task_id for one in ready)
     if twice := sorted(task_id for task_id in counts if counts[task_id] > 1):
         raise UserError(
@@ -173,24 +178,22 @@ def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Pla
     return planned
 
 
-def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
+def _planned(ref: str, tasks: TaskRegistry) -> Planned:
     task_id = ref
     try:
-        found = tasks.get(ref)
-        task_id = found.task_id
-        task = found
+        task = tasks.get(ref)
+        task_id = task.task_id
         if not isinstance(task, EvaluatedTask):
             # In the class of its type, which knows how outputs are scored.
-            task = build_task(found.model_dump(), task_id, task_id)
+            task = build_task(task.model_dump(), task_id, task_id)
         inputs, expected = task.pairs()
         if not task.dataset and not any(any(row.values()) for row in inputs):
             raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
         expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
         wanted, gold = task.schemas()
         # An item of which nothing is expected is asked, and not scored.
-        golds = [row or None for row in expected]
-        broken = [*violations(inputs, wanted, "inputs")]
-        broken += violations(golds, gold, "expected_outputs")
+        broken = violations(inputs, wanted, "inputs")
+        broken += violations([row or None for row in expected], gold, "expected_outputs")
         try:
             task.validate()
         except ValidationError as error:
@@ -198,18 +201,116 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
             broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
         except ValueError:
             pass  # a row that lacks a key
-        names = tuple(task.metrics or task.simple_metrics)
+        names = task.metrics or list(task.simple_metrics)
         content = task_hash(task)
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
-        return NotPlanned(task_id, error)
-    return Planned(task_id, task, names, tuple(inputs), any(expected), content, tuple(broken))
+        return Planned(task_id, error)
+    return Planned(task_id, None, task, names, inputs, any(expected), content, broken)
 
 
-def violations(
-    rows: Iterable[Row | None], schema: Mapping[str, object], label: str
-) -> Iterator[str]:
-    """Yield which rows lack which keys; None stands for no row."""
-    for index, row in enumerate(rows):
-        missing = [] if row is None else [key for key in required_keys(schema) if key not in row]
-        if missing:
-            yield f"{label}[{index}] missing required keys: {missing}"
+def violations(rows: Iterable[Row | None], schema: Mapping[str, object], label: str) -> list[str]:
+    """Return which rows lack which keys; None stands for no row."""
+    lacking = [
+        [key for key in required_keys(schema) if key not in row] if row is not None else []
+        for row in rows
+    ]
+    return [
+        f"{label}[{index}] missing required keys: {keys}"
+        for index, keys in enumerate(lacking)
+        if keys
+    ]
+
+
+# Of headers the names alone are written: what they carry is for their reader.
+_HEADERS = "headers"
+# What stands before a key in a header.
+_SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(\S+)\Z", re.IGNORECASE)
+# Shorter texts are words of their own, and taking them out would garble what is written.
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How a model was loaded, fit to be written down.
+
+    Attributes:
+        model_id: its name.
+        recorded: name, type, parameters and the runner's description as JSON values, without
+            secrets.
+        is_data: it is told apart by these: no parameter is an object of the program, and the model
+            was not loaded elsewhere.
+        scrubbed: takes the secrets out of a text.
+    """
+
+    model_id: str
+    recorded: Mapping[str, Any]
+    is_data: bool
+    scrubbed: Callable[[str], str]
+
+
+def model_settings(
+    model_id: str,
+    model_type: str | None,
+    parameters: Mapping[str, Any],
+    described: Mapping[str, Any],
+) -> ModelSettings:
+    """Return what may be recorded of a model.
+
+    Args:
+        model_id: its name.
+        model_type: as the runner calls it; None for one that was loaded before.
+        parameters: what it was loaded with.
+        described: what the runner says of it.
+    """
+    secrets = {secret for given in (parameters, described) for secret in _secrets_in(given)}
+    # The longest first, as one may hold another.
+    known = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
+    scrubbed = partial(re.compile(known or r"(?!)").sub, WITHHELD)
+    objects: list[str] = []
+    recorded = {
+        "id": model_id,
+        "type": model_type or described.get("type"),
+        "parameters": _written(parameters, scrubbed, objects),
+        "described": _written(described, scrubbed, objects),
+    }
+    return ModelSettings(model_id, recorded, model_type is not None and not objects, scrubbed)
+
+
+def _written(
+    value: Any, scrubbed: Callable[[str], str], objects: list[str], is_headers: bool = False
+) -> Any:
+    """Return a value as JSON without its secrets; `objects` gets the classes of what is none."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        if is_headers:
+            return dict.fromkeys(sorted(map(str, value)), WITHHELD)
+        return {
+            str(name): _written(each, scrubbed, objects, name == _HEADERS)
+            for name, each in value.items()
+            if not holds_secret(str(name), each)
+        }
+    if is_headers:
+        return WITHHELD
+    if isinstance(value, str | Path):
+        # Names tell where secrets stand, so what has a name goes first.
+        return scrubbed(text_without_secrets(str(value)))
+    if isinstance(value, list | tuple):
+        return [_written(member, scrubbed, objects) for member in value]
+    objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
+    return objects[-1]
+
+
+def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
+    """Yield the texts of a parameter, however deep, that are secrets or have some in them."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _secrets_in(each, is_hidden)
+    elif isinstance(value, str | Path):
+        text = str(value)
+        own = [text, *_SCHEME.findall(text)] if is_hidden else []
+        found = [*secrets_in_text(text), *own]
+        yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)

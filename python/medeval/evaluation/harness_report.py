@@ -10,10 +10,9 @@ from typing import Any
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import NotPlanned, Planned, Scoring, violations
-from medeval.evaluation.harness_settings import ModelSettings
+from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring, violations
 from medeval.inference.types import Ledger, Outcome
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids
@@ -52,17 +51,16 @@ def scored_result(
     from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
 
     task = planned.task
-    outcomes, kinds = _endings(outputs, task.target)
+    endings = [_ending(output, task.target) for output in outputs]
+    outcomes = [outcome for outcome, _ in endings]
     failed = outcomes.count(Outcome.ERRORED)
     if failed == len(outcomes) or (strict and failed):
         # A model writes what it likes there: what is not the name of a kind may quote an input.
-        named = {kind if _KIND.fullmatch(kind) else "other" for kind in kinds if kind is not None}
-        told = ", ".join(sorted(named))
+        kinds = {kind if _KIND.fullmatch(kind) else "other" for _, kind in endings if kind}
+        told = ", ".join(sorted(kinds))
         raise ItemsFailedError(f"{task.task_id}: {failed} of {len(outcomes)} items failed ({told})")
-    answers = [
-        output if kind is None else None for output, kind in zip(outputs, kinds, strict=True)
-    ]
-    broken = list(violations(answers, task.schemas()[1], "model_outputs"))
+    answers = [None if kind else output for output, (_, kind) in zip(outputs, endings, strict=True)]
+    broken = violations(answers, task.schemas()[1], "model_outputs")
     if strict and broken:
         raise ValueError(f"{task.task_id}: {broken[0]}")
     table = ScoreTable({})
@@ -86,6 +84,11 @@ def scored_result(
                     **score.model_dump(include={"n", "n_undefined", "reason"}),
                     "description": described[name].description,
                     "direction": described[name].direction,
+                    **(
+                        {}
+                        if (known := table.columns[name].coverage) is None
+                        else {"coverage": known}
+                    ),
                 }
                 for name, score in scores.items()
             },
@@ -95,10 +98,7 @@ def scored_result(
 
 
 def failed_result(
-    planned: Planned | NotPlanned,
-    error: Exception,
-    outputs: Sequence[Row] | None,
-    settings: ModelSettings,
+    planned: Planned, error: Exception, outputs: Sequence[Row] | None, settings: ModelSettings
 ) -> EvaluationResult:
     """Return the result of a task that failed: a status and a reason, and no score.
 
@@ -109,15 +109,15 @@ def failed_result(
         outputs: what the model had answered; None for nothing.
         settings: what must not be quoted either.
     """
-    reason = {"type": type(error).__name__}
-    may_quote = isinstance(planned, NotPlanned) or planned.task.data_class == "open"
+    reason, about = {"type": type(error).__name__}, dict[str, Any]()
+    is_ready = planned.reason is None
+    may_quote = not is_ready or planned.task.data_class == "open"
     if may_quote or isinstance(error, UserError | ItemsFailedError):
         reason["message"] = settings.scrubbed(str(error))
-    about: dict[str, Any] = {}
-    if isinstance(planned, Planned):
+    if is_ready:
         outcomes = [Outcome.ERRORED] * len(planned.inputs)
         if outputs is not None:
-            outcomes, _ = _endings(outputs, planned.task.target)
+            outcomes = [_ending(output, planned.task.target)[0] for output in outputs]
         about = _about_task(planned, outcomes)
     return EvaluationResult(
         model_id=settings.model_id,
@@ -127,35 +127,26 @@ def failed_result(
 
 
 def _about_task(planned: Planned, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    ledger = Ledger()
-    for outcome in outcomes:
-        ledger.add(outcome)
     return {
         "task_hash": planned.hash,
         "task_type": str(planned.task.task_type),
         "task_name": planned.task.name,
         "data_class": planned.task.data_class,
         "input_ids": input_ids(planned.inputs),
-        "outcomes": ledger.as_json(),
+        "outcomes": Ledger(outcomes).as_json(),
     }
 
 
-def _endings(outputs: Sequence[Row], target: str) -> tuple[list[Outcome], list[str | None]]:
-    """Return how each item ended, and the kind of an error in the place of its output."""
-    outcomes: list[Outcome] = []
-    kinds: list[str | None] = []
-    for output in outputs:
-        error = output.get("error")
-        kind = str(error["type"]) if isinstance(error, Mapping) and "type" in error else None
-        outcome = Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY
-        if kind is not None:
-            # A reply that was refused or cut off came from the model: the call did not fail.
-            outcome = Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED
-        elif text_of(output.get(target)).strip():
-            outcome = Outcome.ANSWERED
-        outcomes.append(outcome)
-        kinds.append(kind)
-    return outcomes, kinds
+def _ending(output: Row, target: str) -> tuple[Outcome, str | None]:
+    """Return how an item ended, and the kind of an error in the place of its output."""
+    error = output.get("error")
+    if isinstance(error, Mapping) and "type" in error:
+        # A reply that was refused or cut off came from the model: the call did not fail.
+        kind = str(error["type"])
+        return Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED, kind
+    if text_of(output.get(target)).strip():
+        return Outcome.ANSWERED, None
+    return Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY, None
 
 
 def finish_report(report: BenchmarkReport, scoring: Scoring, about: Mapping[str, Any]) -> None:

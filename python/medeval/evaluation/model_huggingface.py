@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, failed
+from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, failed, state_of
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
@@ -103,6 +103,7 @@ class HuggingFaceModel(BatchModel):
         self._generation = {**greedy, **(generation_kwargs or {})}
         settings = {
             "model_path": str(place),
+            "files_sha256": state_of(place),
             "hf_task": self._task,
             "generation_kwargs": dict(self._generation),
             "text_key": text_key,
@@ -157,7 +158,7 @@ class HuggingFaceModel(BatchModel):
         (text,) = self._generated([prompt], shows_prompt=True)
         read: Row = {}
         if task:
-            read = output_from_reply(task, text) or failed("unparsed" if text else "empty", 1)
+            read = output_from_reply(task, text, row) or failed("unparsed" if text else "empty", 1)
         return {"text": text, "prediction": text, **read}
 
     def _generated(self, texts: Sequence[str], shows_prompt: bool = False) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from medeval.errors import UserError
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.lines import Line
+from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
@@ -42,6 +42,7 @@ class Call:
         task: which the inputs are of; None if the caller does not say.
         data_class: of the inputs; what is not `open` may not go to an endpoint at will.
         options: more for the model's own function.
+        asked: the inputs by the names of their items, where these are no places.
     """
 
     rows: Sequence[Row] = ()
@@ -49,6 +50,7 @@ class Call:
     task: MedicalTask | None = None
     data_class: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: dict[str, Row] = field(default_factory=dict)
 
 
 class LoadedModel:
@@ -234,11 +236,7 @@ class BatchModel(LoadedModel):
 
     def _aligned(self, text: str, count: int, attempts: int) -> list[Row]:
         """Return one output for each input of a batch, none of them shifted."""
-        kind, wrong = "NotAList", {"batch": count}
-        try:
-            given = json.loads(text)
-        except (ValueError, RecursionError):
-            kind, given = str(Kind.BROKEN), None
+        given, kind, wrong = json.loads(text), "NotAList", {"batch": count}
         if isinstance(given, list):
             if len(given) == count:
                 return [self.output(each, attempts) for each in given]
@@ -271,7 +269,8 @@ def imported_model(
             f"a local model needs {missing}: the path of the model, and the import path of the"
             f" module whose {load_func} loads it"
         )
-    load = getattr(import_module(module_path), load_func, None)
+    module = import_module(module_path)
+    load = getattr(module, load_func, None)
     if not callable(load):
         raise ValueError(f"module {module_path} has no function {load_func}")
     loaded = load(str(model_path), **more)
@@ -280,7 +279,25 @@ def imported_model(
         kind = type(loaded).__name__
         raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
+    settings["files_sha256"] = state_of(model_path, getattr(module, "__file__", None) or "")
     return BatchModel("function", loaded, {**settings, "per_item": False}, function)
+
+
+def state_of(*places: str | Path) -> str:
+    """Return a hash that changes with the files that a model is made of.
+
+    It is of a file's content, and of the names, sizes and times of a folder's files, as weights
+    are large.
+    """
+    states: list[Any] = []
+    for path in map(Path, places):
+        if path.is_file():
+            states.append(hashlib.sha256(path.read_bytes()).hexdigest())
+            continue
+        for file in sorted(path.rglob("*")) if path.is_dir() and path.name else ():
+            status = file.stat()
+            states.append([str(file.relative_to(path)), status.st_size, status.st_mtime_ns])
+    return hashlib.sha256(json.dumps(states).encode()).hexdigest()
 
 
 def file_model(
@@ -303,11 +320,11 @@ def file_model(
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}")
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
     function: Any = getattr(module_of(file), callable, None)
     if not isinstance(function, Callable):  # type: ignore[arg-type]
         raise ValueError(f"{file} has no function {callable}")
-    settings = {"path": str(file), "callable": callable, "sha256": digest, "per_item": per_item}
+    settings: dict[str, Any] = {"path": str(file), "callable": callable, "per_item": per_item}
+    settings["sha256"] = state_of(file)
     return BatchModel("function", function, settings, function, is_per_item=per_item)
 
 

@@ -23,15 +23,14 @@ from medeval.evaluation.model_kinds import (
     imported_model,
     object_model,
 )
-from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, Run, settings_of
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
 if TYPE_CHECKING:
-    from medeval.evaluation.model_chat import ChatModel
+    from medeval.evaluation.model_endpoints import ChatModel
 
 _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 _TIMES = ("seconds", "attempts")
@@ -213,8 +212,7 @@ class ModelRunner:
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
     ) -> BatchModel | ChatModel:
-        from medeval.evaluation.model_api import ApiModel
-        from medeval.evaluation.model_chat import ChatModel
+        from medeval.evaluation.model_endpoints import ApiModel, ChatModel
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
         if model_type not in MODEL_TYPES:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -14,11 +14,12 @@ from urllib.parse import unquote, urlsplit
 from pydantic import ValidationError
 
 from medeval.evaluation.fetching import FetchRules, UrlCache, fetch, is_url
-from medeval.evaluation.validators import validate_task_dataset
-from medeval.models.documents import described, parse_mapping
-from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.evaluation.task_prompts import PLACE
+from medeval.models.documents import described
+from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
+from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
-from medeval.models.text_files import Format, format_of
+from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -28,6 +29,7 @@ NOT_A_TASK = "tasks.json"
 # No separator of folders, and neither of the two names that lead out of one.
 _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\\]+")
 _CONTENT_TYPE = re.compile(r"(?:application|text)/(?:json|(?:x-)?yaml)|.*\+json")
+_SIMILAR = 0.8
 
 
 class TaskFileWarning(UserWarning):
@@ -48,7 +50,7 @@ class TaskSummary:
         name: its title.
         description: what is asked.
         metrics: the names of its metrics.
-        num_examples: the number of rows of its data set.
+        num_examples: the number of rows of its data set, or of inputs where it has none.
         file: where it came from, a path or URL; None for one that the program made.
     """
 
@@ -62,8 +64,13 @@ class TaskSummary:
 
 def summary_of(task: MedicalTask, file: str | None) -> TaskSummary:
     """Return what a list says about a task from a file, if it is from one."""
-    rows, metrics = len(task.dataset), list(task.metrics)
-    return TaskSummary(task.task_id, task.name, task.description, metrics, rows, file)
+    told = (task.task_id, task.name, task.description, list(task.metrics), number_of_rows(task))
+    return TaskSummary(*told, file)
+
+
+def number_of_rows(task: MedicalTask) -> int:
+    """Return how many rows the data set has, or without one how many inputs that are not blank."""
+    return len(task.dataset) or sum(any(row.values()) for row in task.inputs)
 
 
 class TaskLoader:
@@ -90,15 +97,15 @@ class TaskLoader:
         self.tasks_dir = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
         self._rules = rules or FetchRules()
         self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
-        # By file or web address: a task, and the state of the file when it was read.
-        self._loaded: dict[Path | str, tuple[MedicalTask, tuple[int, int] | None]] = {}
+        # By file or web address: a task, and the state of each file when it was read.
+        self._loaded: dict[Path | str, tuple[EvaluatedTask, dict[Path, tuple[int, int]]]] = {}
 
-    def load_task(self, ref: str | Path, *, reload: bool = False) -> MedicalTask:
+    def load_task(self, ref: str | Path, *, reload: bool = False) -> EvaluatedTask:
         """Return the task of an id, a path or a URL.
 
         An id is looked up in the folder: a plain name among the names of files first, then any id
         among the `task_id`s in the files, so that none leads out of the folder. The same object
-        comes back until the file changes.
+        comes back until its file, or the file of its rows, changes.
 
         Args:
             ref: the id, path or URL.
@@ -109,28 +116,29 @@ class TaskLoader:
             ValueError: its file cannot be read as a task; naming it and what is wrong.
         """
         source = self._source(str(ref))
-        # What changes when a file is written: its time and size.
-        status = source.stat() if isinstance(source, Path) else None
-        state = (status.st_mtime_ns, status.st_size) if status else None
-        task, read = self._loaded.get(source, (None, None))
-        if task is None or reload or read != state:
-            if isinstance(source, Path):
-                task = _parsed(str(source), source.stem, source.read_bytes(), format_of(source))
-            else:
-                kept = self._web.read(source) if self._web and not reload else None
-                fetched = kept or fetch(source, self._rules)
-                path = PurePosixPath(unquote(urlsplit(source).path))
-                form = _format_of_url(source, path.suffix, fetched.content_type)
-                name = path.stem or (urlsplit(source).hostname or "")
-                task = _parsed(source, name, fetched.content, form)
-                if self._web and not kept:
-                    self._web.write(source, fetched)
-            self._loaded[source] = task, state
+        task, states = self._loaded.get(source, (None, {}))
+        if task is not None and not reload and states == _states(states):
+            return task
+        if isinstance(source, Path):
+            states = _states([source])
+            data = _parsed(str(source), source.read_bytes(), format_of(source))
+            states |= _states(row_files(data, source.parent).values())
+            task = build_task(data, source.stem, str(source), source.parent)
+        else:
+            kept = self._web.read(source) if self._web and not reload else None
+            fetched = kept or fetch(source, self._rules)
+            path = PurePosixPath(unquote(urlsplit(source).path))
+            form = _format_of_url(source, path.suffix, fetched.content_type)
+            name = path.stem or (urlsplit(source).hostname or "")
+            task = build_task(_parsed(source, fetched.content, form), name, source)
+            if self._web and not kept:
+                self._web.write(source, fetched)
+        self._loaded[source] = task, states
         return task
 
     def load_tasks(
         self, ids: Iterable[str | Path], task_type: TaskType | str | None = None
-    ) -> dict[str, MedicalTask]:
+    ) -> dict[str, EvaluatedTask]:
         """Load several tasks.
 
         Args:
@@ -146,7 +154,7 @@ class TaskLoader:
         """
         tasks = {str(ref): self.load_task(ref) for ref in ids}
         for ref, task in tasks.items():
-            if task_type is not None and task.task_type != TaskType(task_type):
+            if task_type is not None and task.task_type != task_type_of(task_type):
                 raise ValueError(f"{ref}: a task of type {task.task_type}, not {task_type}")
         return tasks
 
@@ -166,7 +174,7 @@ class TaskLoader:
             for path, task in self.discovered()
         ]
 
-    def discovered(self) -> list[tuple[Path, MedicalTask]]:
+    def discovered(self) -> list[tuple[Path, EvaluatedTask]]:
         """Return the tasks of the folder with their files; a broken one is left out, warned of."""
         tasks = []
         for path in self.discover_tasks().values():
@@ -200,7 +208,9 @@ class TaskLoader:
         return paths[0].resolve()
 
 
-def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> EvaluatedTask:
+def build_task(
+    data: Mapping[str, Any], fallback_id: str, place: str, folder: Path | None = None
+) -> EvaluatedTask:
     """Make a task from the fields of a file.
 
     Defaults fill empty schemas. When the data set has rows, they are the inputs and expected
@@ -210,52 +220,103 @@ def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> Evaluat
         data: the fields.
         fallback_id: the id of a task whose file gives none.
         place: where the fields stand, for messages.
+        folder: in which files of rows are looked up; None if there can be none.
 
     Raises:
-        ValueError: a field breaks a rule or a row cannot be run; naming the place and the field.
+        ValueError: a field breaks a rule, or a row cannot be run; naming the place and the field.
     """
-    fields = dict(data)
-    if fields.get("task_id") is None:
-        fields["task_id"] = fallback_id
-    if "task_type" not in fields:
-        warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=2)
-        fields["task_type"] = TaskType.QA.value
-    # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
-    # `text` for `document`. A row without keys stands in for them.
-    rows = {"dataset": fields["dataset"]} if fields.get("dataset") else {}
-    if rows and not fields.get("inputs"):
-        fields.pop("inputs", None)
     try:
-        plain = MedicalTask.model_validate({**fields, **({"dataset": [{}]} if rows else {})})
-        fields = dict(plain) | rows
-        if rows or not plain.inputs:
-            del fields["inputs"]
-        shown, fields["output_schema"] = plain.schemas()
-        in_class = TASK_CLASSES[plain.task_type].model_validate
-        for schema in () if plain.input_schema else (shown, {}):
-            with suppress(ValueError):
-                task = in_class({**fields, "input_schema": schema})
+        if folder is None and row_files(data, Path()):
+            raise ValueError("dataset: rows of a task from the web stand in its own file")
+        fields = {"metrics": [], **with_rows_of_files(data, folder or Path())}
+        if fields.get("task_id") is None:
+            fields["task_id"] = fallback_id
+        if "task_type" not in fields:
+            warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=3)
+            fields["task_type"] = TaskType.QA
+        if fields.get("dataset") or not fields.get("inputs"):
+            fields.pop("inputs", None)
+        if not fields.get("dataset"):
+            # What fails here fails by the rules of all tasks: a task of a class has a blank input.
+            MedicalTask.model_validate(fields)
+        own = fields.get("input_schema")
+        kind = MedicalTask.model_validate({**fields, "dataset": [{}]}).task_type
+        # The class knows other names of the input: `case` for `symptoms`, `text` for `document`.
+        schemas = [own] if own else [ensure_task_schemas(kind, None, None)[0], {}]
+        faults: list[ValueError] = []
+        for schema in schemas:
+            try:
+                task = TASK_CLASSES[kind].model_validate({**fields, "input_schema": schema})
                 task.validate()
-                break
-        else:
-            task = in_class({**fields, "input_schema": shown})
-            validate_task_dataset(task)
-    except ValueError as error:
+                for label in ("dataset", "few_shot"):
+                    rows = getattr(task, label)
+                    validate_rows(rows, *task.schemas(), label=label, need_gold=True)
+                _check_prompts(task)
+                if not any(task.expected_outputs):
+                    task.expected_outputs = []
+                return task
+            except ValueError as error:
+                faults.append(error)
+        raise faults[0]
+    except (ValueError, FileNotFoundError) as error:
         rules = described(error) if isinstance(error, ValidationError) else [str(error)]
         raise ValueError(f"{place}: {'; '.join(rules)}") from None
-    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
-        task.expected_outputs = []
-    return task
 
 
-def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
+def _check_key(key: str) -> None:
+    """Refuse a key that is a known one with a slip, or another program's word for one."""
+    folded = re.sub(r"[\s-]+", "_", key.strip()).lower()
+    keys = packaged_yaml("medeval.evaluation", "task_keys")
+    known = [*MedicalTask.model_fields, *keys["others"]]
+    if key in known:
+        return
+    if meant := keys["elsewhere"].get(folded):
+        raise ValueError(f"{key}: no key of a task file; {meant}")
+    parts = set(folded.split("_"))
+    for near in get_close_matches(folded, known, 1, _SIMILAR):
+        # `dataset_id` is no slip of `dataset`.
+        if not set(near.split("_")) < parts:
+            raise ValueError(
+                f"{key}: no key of a task file; did you mean {near!r}? What is your own may stand"
+                " under `extra`"
+            )
+
+
+def _check_prompts(task: EvaluatedTask) -> None:
+    """Check that examples have an answer and are not asked, and that a template can be filled."""
+    asked, examples = task.pairs()[0], task.examples()
+    for index, (shown, answer) in enumerate(zip(*examples, strict=True)):
+        if not answer.get(task.target):
+            raise ValueError(f"few_shot[{index}] has no {task.target!r}: it would show no answer")
+        if shown in asked:
+            raise ValueError(f"few_shot[{index}] is a row of the dataset: it would be given away")
+    keys = {key: None for row in (*asked, *examples[0]) for key in row}
+    named = [name for _, name in PLACE.findall(task.prompt) if name]
+    if unknown := [name for name in named if name not in {*keys, "form"}]:
+        raise ValueError(
+            f"prompt: no input has {unknown[0]!r}; it may name {', '.join([*keys, 'form'])} (write"
+            f" {{{{{unknown[0]}}}}} for the braces themselves)"
+        )
+    if task.prompt and not keys.keys() & set(named):
+        raise ValueError(f"prompt: it shows no part of the input, such as {{{next(iter(keys))}}}")
+
+
+def _states(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """Return what changes when a file is written: its time and size."""
+    found = {path: path.stat() for path in paths if path.is_file()}
+    return {path: (status.st_mtime_ns, status.st_size) for path, status in found.items()}
+
+
+def _parsed(place: str, content: bytes, form: Format) -> dict[str, Any]:
     try:
         data = parse_mapping(content.decode("utf-8-sig"), form)
+        for key in data:
+            _check_key(str(key))
     except UnicodeDecodeError as error:
         raise ValueError(f"{place}: not UTF-8: {error.reason} at byte {error.start}") from None
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-    return build_task(data, name, place)
+    return data
 
 
 def _format_of_url(url: str, suffix: str, content_type: str) -> Format:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row, named_keys, required_keys
-from medeval.models.yaml_text import packaged_yaml
+from medeval.models.multiple_choice import LETTERS, options_of
+from medeval.models.schemas import MULTIPLE_CHOICE, Row, named_keys, required_keys
+from medeval.models.text_files import packaged_yaml
 from medeval.text import split_thinking
 
 TASK_PROMPT_VERSION = "task-1"
+# In a template {key} is a value of the input, and {{key}} is itself.
+PLACE = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
 
 _FENCE = re.compile(r"```[ \t]*+[\w+-]{0,20}+[ \t]*+\r?\n(.*?)```", re.DOTALL)
 # A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.
@@ -49,7 +52,7 @@ def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, st
     """Return the conversation in which a model is asked for the output of one row.
 
     Args:
-        task: says what is asked.
+        task: says what is asked; its examples stand before the question, with their answers.
         row: an input, or a row of a data set, nested or flat, of which only the input is shown.
             Keys that give the answer away are left out unless the input schema names them.
 
@@ -59,16 +62,62 @@ def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, st
     shown = shown_input(task, row)
     if not shown:
         raise ValueError(f"{task.task_id}: an input with nothing in it cannot be asked about")
-    parts = [_TOLD["instructions"][task.task_type], task.description.strip(), _TOLD["language"]]
-    body = [f"{_title(key)}:\n{_text(value)}" for key, value in shown.items()]
-    fields = _fields_of(task)
-    count = "this key" if len(fields) == 1 else "these keys"
-    form = [f"Reply with one JSON object that has {count}, and nothing else:"]
-    form += [f"- {json.dumps(key)}: {one.wish}" for key, one in fields.items()]
-    return [
-        {"role": "system", "content": "\n".join(part for part in parts if part)},
-        {"role": "user", "content": "\n\n".join([*body, "\n".join(form)])},
-    ]
+    system = task.system_prompt
+    if system is None:
+        parts = [_TOLD["instructions"][task.task_type], task.description.strip(), _TOLD["language"]]
+        system = "\n".join(part for part in parts if part)
+    messages = [{"role": "system", "content": system}] if system.strip() else []
+    for example, answer in zip(*task.examples(), strict=True):
+        question = _question(task, shown_input(task, example))
+        messages += [
+            {"role": "user", "content": question},
+            {"role": "assistant", "content": _example_reply(task, answer)},
+        ]
+    return [*messages, {"role": "user", "content": _question(task, shown)}]
+
+
+def conversation_text(messages: Iterable[Mapping[str, Any]]) -> str:
+    """Return a conversation as people read it: each message under the name of who says it."""
+    return "\n\n".join(f"[{one['role']}]\n{_text(one.get('content'))}" for one in messages)
+
+
+def _question(task: MedicalTask, shown: Row) -> str:
+    """Return an input as the task puts it: by its own template, or each key under its title."""
+    is_choice = task.task_type == MULTIPLE_CHOICE
+    texts = {key: _text(value) for key, value in shown.items()}
+    if is_choice and "options" in shown:
+        lettered = zip(LETTERS, options_of(shown["options"])[0], strict=False)
+        texts["options"] = "\n".join(f"{letter}. {option}" for letter, option in lettered)
+    if is_choice:
+        form = _TOLD["choices"]["several" if getattr(task, "several", False) else "one"]
+    else:
+        fields = _fields_of(task)
+        count = "this key" if len(fields) == 1 else "these keys"
+        lines = [f"Reply with one JSON object that has {count}, and nothing else:"]
+        lines += [f"- {json.dumps(key)}: {one.wish}" for key, one in fields.items()]
+        form = "\n".join(lines)
+    if task.prompt:
+        values = {**texts, "form": form}
+        return PLACE.sub(
+            lambda place: f"{{{place[1]}}}" if place[1] else values.get(place[2], ""), task.prompt
+        )
+    return "\n\n".join([*(f"{_title(key)}:\n{text}" for key, text in texts.items()), form])
+
+
+def _example_reply(task: MedicalTask, answer: Row) -> str:
+    """Return the answer of an example in the form in which the task asks for answers."""
+    text = _text(answer.get(task.target))
+    if task.task_type == MULTIPLE_CHOICE:
+        return text if task.prompt and not _has_form(task) else f"Answer: {text}"
+    if not _has_form(task):
+        return text
+    asked = {key: answer[key] for key in _fields_of(task) if key in answer}
+    return json.dumps(asked, ensure_ascii=False)
+
+
+def _has_form(task: MedicalTask) -> bool:
+    """Tell whether the question says how to reply; a template of one's own may leave that out."""
+    return not task.prompt or any(name == "form" for _, name in PLACE.findall(task.prompt))
 
 
 def response_schema_for(task: MedicalTask) -> dict[str, Any]:
@@ -82,34 +131,49 @@ def response_schema_for(task: MedicalTask) -> dict[str, Any]:
     }
 
 
-def response_format_for(task: MedicalTask) -> dict[str, Any]:
-    """Return the schema as the parameter `response_format` of a chat completion takes it."""
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "output", "strict": True, "schema": response_schema_for(task)},
-    }
+def response_format_for(task: MedicalTask) -> dict[str, Any] | None:
+    """Return the schema as the parameter `response_format` of a chat completion takes it.
+
+    None where the question asks for no JSON: the letter of an option, or a template without a form.
+    """
+    if task.task_type == MULTIPLE_CHOICE or not _has_form(task):
+        return None
+    schema = {"name": "output", "strict": True, "schema": response_schema_for(task)}
+    return {"type": "json_schema", "json_schema": schema}
 
 
-def output_from_reply(task: MedicalTask, text: str) -> Row | None:
+def output_from_reply(
+    task: MedicalTask, text: str, row: Mapping[str, Any] | None = None
+) -> Row | None:
     """Read a reply as an output of the task.
 
     A JSON object is taken from the reply as a whole, from a fenced block or from within the text,
     the last one that has the required keys. Where the task asks for one text and nothing else,
-    a reply without JSON is that text.
+    a reply without JSON is that text. The reply to a question with options is read as those of all
+    such questions are, into the letters that it chooses: "C", or "A, C".
 
     Args:
         task: says which keys the output has.
         text: the reply, with its thinking or without it.
+        row: the input that it answers, whose options are chosen from.
 
     Returns:
         The output, with keys that were asked for or that metrics know; None if there is none to be
         read, or a required key is missing or empty in it.
     """
-    fields = _fields_of(task)
     main = task.target
+    if task.task_type == MULTIPLE_CHOICE:
+        from medeval.tasks.choice_replies import read_choices
+
+        options, _ = options_of((row or {}).get("options"))
+        found = read_choices(text, options)
+        chosen = [*found.letters, *found.unknown]
+        return {main: ", ".join(chosen)} if chosen else None
+    fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
-    return read_output(text, [*fields, *_FIELDS], required, main if is_one_text else None)
+    text_key = main if is_one_text or not _has_form(task) else None
+    return read_output(text, [*fields, *_FIELDS], required, text_key)
 
 
 def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:

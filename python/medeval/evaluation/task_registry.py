@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from medeval.evaluation.task_loader import TaskLoader, TaskSummary, summary_of
+from medeval.evaluation.task_loader import TaskLoader, TaskSummary, number_of_rows, summary_of
 from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.models.schemas import task_type_of
 
 
 class TaskRegistry:
@@ -92,18 +93,18 @@ class TaskRegistry:
 
         Args:
             task_type: their type.
-            min_examples: the fewest rows of their data set.
+            min_examples: the fewest rows, as `num_examples` counts them.
             has_metrics: whether they name metrics.
             difficulty: their difficulty, in upper or lower case.
         """
-        wanted = None if task_type is None else TaskType(task_type)
+        wanted = None if task_type is None else task_type_of(task_type)
         discovered = [(task, str(path)) for path, task in self._loader.discovered()]
         new = (one for one in discovered if one[0].task_id not in self._registered)
         return [
             summary_of(task, file)
             for task, file in (*self._registered.values(), *new)
             if (wanted is None or task.task_type == wanted)
-            and (min_examples is None or len(task.dataset) >= min_examples)
+            and (min_examples is None or number_of_rows(task) >= min_examples)
             and (has_metrics is None or bool(task.metrics) == has_metrics)
             and (
                 difficulty is None

@@ -1,16 +1,20 @@
-"""What a metric is: a score per item, or a record per item from which one value is made.
+"""What a metric is, and plain text out of whatever a record holds.
 
-A metric is a decorated function; `registry.default_registry` has all of them by name.
+A metric is a decorated function of an item: a score, or a record from which one value is made.
+`registry.default_registry` has all of them by name.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-from medeval.metrics.text import text_of, vocabulary
+from importlib.resources import files
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from medeval.scoring.table import Column
@@ -19,6 +23,67 @@ Pool = Callable[[Mapping[Any, int]], float | None]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_REFERENCE = "no reference"
+# Han, kana and Hangul: scripts in which a character, not a run between spaces, is a token.
+CJK = (
+    "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fffd"
+)
+_ANY_CJK = re.compile(f"[{CJK}]")
+_ACCENTED = re.compile("([a-zA-Z])[\u0300-\u036f]+")
+# Latin letters that Unicode does not decompose.
+_LIGATURES = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
+
+
+class Agreement(NamedTuple):
+    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
+
+
+def text_of(value: object) -> str:
+    """Return the text of a value: "" for nothing, one line per member of a list or mapping."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (Mapping, list, tuple)):
+        members = value.values() if isinstance(value, Mapping) else value
+        return "\n".join(map(text_of, members))
+    return str(value)
+
+
+def rationale_of(record: Mapping[str, Any]) -> str:
+    """Return the reasons given in a record: its `explanation`, else its `rationale`."""
+    return text_of(record.get("explanation")) or text_of(record.get("rationale"))
+
+
+def has_cjk(text: str) -> bool:
+    """Tell whether the text has a Chinese, Japanese or Korean character."""
+    return _ANY_CJK.search(text) is not None
+
+
+def fold_accents(text: str) -> str:
+    """Return the text with accented Latin letters as their base letters.
+
+    Marks on other scripts stay: a Japanese voicing mark makes another syllable.
+    """
+    bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", text.translate(_LIGATURES)))
+    return unicodedata.normalize("NFC", bare)
+
+
+def vocabulary(name: str) -> dict[str, Any]:
+    """Return a table that comes with this package: what is meant, and its spellings."""
+    path = files("medeval.metrics").joinpath("data", f"{name}.json")
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return table
 
 
 @dataclass(frozen=True)
@@ -66,6 +131,8 @@ class Metric:
         binary: every score is 0 or 1, also where neither way is better.
         direction: which way is better; `neither` for scores that leave 0 to 1, too.
         pool: makes the value from counts of records; by default it is the mean of the scores.
+        coverage: the share of an item's reference that the metric can read, for one that reads
+            known words only; None where it has no word.
     """
 
     name: str
@@ -75,17 +142,23 @@ class Metric:
     binary: bool = False
     direction: Literal["higher", "lower", "neither"] = "higher"
     pool: Pool | None = None
+    coverage: Callable[..., float | None] | None = None
 
     def column(self, items: Iterable[Item]) -> Column:
         """Score items: the column of a score table."""
         from medeval.scoring.table import Pooled, Ratio  # numpy is slow to load
 
+        items = list(items)
         records = [self.record(item) for item in items]
         if self.pool is not None:
             return Pooled(records, self.pool, self.undefined)
         # Scores with a better end lie between 0 and 1.
         is_share = self.binary or self.direction != "neither"
-        return Ratio(records, is_share=is_share, reason=self.undefined)
+        column = Ratio(records, is_share=is_share, reason=self.undefined)
+        if self.coverage is not None:
+            known = [share for item in items if (share := self.coverage(item)) is not None]
+            column.coverage = fmean(known) if known else None
+        return column
 
 
 # Every decorated function, in the order in which the modules are loaded.
@@ -95,7 +168,10 @@ _TOLD = vocabulary("metrics")
 
 
 def metric(
-    *names: str, of_texts: bool = False, pool: Pool | None = None
+    *names: str,
+    of_texts: bool = False,
+    pool: Pool | None = None,
+    coverage: Callable[..., float | None] | None = None,
 ) -> Callable[[Function], Function]:
     """Make metrics of a function, which stays what it is; `data/metrics.json` describes them.
 
@@ -105,6 +181,7 @@ def metric(
         names: of the metrics.
         of_texts: the function takes the texts of reference and output instead of the item.
         pool: see `Metric`.
+        coverage: see `Metric`; it takes a `lexicon`, too.
     """
 
     def register(function: Function) -> Function:
@@ -115,7 +192,7 @@ def metric(
         record = of_item if of_texts else function
         for name in names:
             told = {"undefined": NO_REFERENCE, **_TOLD[name]}
-            DECORATED.append(Metric(name, record=record, pool=pool, **told))
+            DECORATED.append(Metric(name, record=record, pool=pool, coverage=coverage, **told))
         return function
 
     return register

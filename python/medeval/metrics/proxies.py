@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from medeval.metrics.consistency import rationale_of
-from medeval.metrics.metric import Item, metric
-from medeval.metrics.rouge import plain_rouge_l
-from medeval.metrics.text import vocabulary
+from medeval.metrics.metric import Item, metric, rationale_of, vocabulary
+from medeval.metrics.texts import plain_rouge_l
 
 # Words of giving reasons, and of medicine.
 _WORDS = vocabulary("proxies")

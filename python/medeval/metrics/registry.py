@@ -6,22 +6,20 @@ true metric has the plain name; a documented proxy of another meaning ends in `_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.metrics.bertscore import installed
+from medeval.metrics import claims, matching, proxies, texts  # noqa: F401
 from medeval.metrics.concepts import Lexicon, common_lexicon
 from medeval.metrics.matching import Synonyms, common_synonyms
-from medeval.metrics.metric import DECORATED, Metric
-from medeval.metrics.text import vocabulary
+from medeval.metrics.metric import DECORATED, Metric, vocabulary
+from medeval.metrics.texts import bertscore
 
-_MODULES = ("matching", "classification", "rouge", "consistency", "readability", "proxies")
 # Another name to the name.
 ALIASES = {other: name for name, others in vocabulary("aliases").items() for other in others}
 
@@ -84,15 +82,20 @@ def default_registry(
         lexicon: clinical concepts to look for; by default the small one that comes along.
         synonyms: names of diagnoses; by default the common abbreviations.
     """
-    for module in _MODULES:
-        import_module(f"medeval.metrics.{module}")
     words: dict[str, Any] = {
         "lexicon": lexicon or common_lexicon(),
         "synonyms": synonyms or common_synonyms(),
     }
-    metrics = list(installed())
-    for metric in DECORATED:
+
+    def with_words(function: Callable[..., Any] | None) -> Any:
         # Each function gets the words that it asks for.
-        given = {name: words[name] for name in words.keys() & signature(metric.record).parameters}
-        metrics.append(replace(metric, record=partial(metric.record, **given)))
+        if function is None:
+            return None
+        asked = words.keys() & signature(function).parameters
+        return partial(function, **{name: words[name] for name in asked})
+
+    metrics = list(bertscore())
+    for metric in DECORATED:
+        ways = {"record": with_words(metric.record), "coverage": with_words(metric.coverage)}
+        metrics.append(replace(metric, **ways))
     return MetricRegistry(sorted(metrics, key=lambda metric: metric.name), ALIASES)

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.documents import Document, Identifier
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask
+from medeval.models.rows import table_for_spreadsheets
 from medeval.models.scores import SCORES, Finite, Moment, utc_now
 from medeval.models.text_files import Format
 

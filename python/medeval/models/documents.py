@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.models.text_files import Format, format_of, read_text, write_text
-from medeval.models.yaml_text import read_yaml, write_yaml
+from medeval.models.text_files import (
+    Format,
+    format_of,
+    parse_mapping,
+    read_text,
+    write_text,
+    write_yaml,
+)
 
 SCHEMA_VERSION = 1
 # Tells a serialiser that the text is to be read back, so that what must not be given is left out.
@@ -132,25 +137,9 @@ class Document(BaseModel):
 
 def described(error: ValidationError, whole: str = "the task") -> list[str]:
     """Say which fields break which rules, one line each; never what stands in them."""
-    return [
-        f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}"
-        for each in error.errors(include_input=False, include_url=False, include_context=False)
-    ]
-
-
-def parse_mapping(text: str, form: Format) -> dict[str, Any]:
-    """Read JSON or YAML text that must hold a mapping.
-
-    Raises:
-        ValueError: not the format, or something other than a mapping.
-    """
-    try:
-        data = read_yaml(text) if form == "yaml" else json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("not valid JSON: nested too deeply") from None
-    if not isinstance(data, dict):
-        found = "empty" if data is None else f"a {type(data).__name__}"
-        raise ValueError(f"not a mapping of fields but {found}")
-    return data
+    told = []
+    for each in error.errors(include_input=False, include_url=False, include_context=False):
+        message, place = each["msg"].removeprefix("Value error, "), ".".join(map(str, each["loc"]))
+        is_own = not place and each["type"] == "value_error"
+        told.append(message if is_own else f"{place or whole}: {message}")
+    return told

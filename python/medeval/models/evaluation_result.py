@@ -15,9 +15,9 @@ from pydantic import (
     model_serializer,
 )
 
-from medeval.models.csv_rows import rows_from_csv, rows_to_csv
 from medeval.models.documents import FOR_READING, Document, Identifier
 from medeval.models.medical_task import MedicalTask
+from medeval.models.rows import rows_from_csv, rows_to_csv
 from medeval.models.schemas import Row, validate_record_against_schema
 from medeval.models.scores import Finite, Interval, Moment, Scores, utc_now
 

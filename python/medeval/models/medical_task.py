@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from operator import not_
-from typing import Annotated, Any, Literal
+from functools import partial
+from operator import is_, not_
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
+    PlainValidator,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import to_jsonable_python
 
-from medeval.models.csv_rows import rows_to_csv
 from medeval.models.documents import Document, Identifier
+from medeval.models.rows import mapped_rows, read_rows, rows_to_csv
 from medeval.models.schemas import (
-    DEFAULT_SCHEMAS,
+    TASK_TYPES,
     Row,
     Schema,
     TaskType,
@@ -29,9 +33,12 @@ from medeval.models.schemas import (
     ensure_task_schemas,
     required_keys,
     split_rows,
+    task_type_of,
+    usual_target,
     validate_record_against_schema,
     validate_rows,
 )
+from medeval.models.text_files import format_of, parse_mapping, read_text
 
 __all__ = ["MedicalTask", "TaskType"]
 
@@ -68,13 +75,20 @@ class MedicalTask(Document):
         output_schema: what an expected output must hold.
         dataset: rows, nested (`input` and `output`) or flat.
         data_class: whether the rows may leave the house; what a file does not call open is not.
+        prompt: the text of the question, with keys of the input in braces; empty for the usual.
+        system_prompt: what the model is told before; None for the usual, empty for nothing.
+        few_shot: rows that are shown with their answers before the question.
     """
 
     model_config = ConfigDict(extra="allow")
 
     task_id: Identifier
     name: str | None = None
-    task_type: TaskType
+    task_type: Annotated[
+        TaskType | Literal["multiple_choice"],
+        PlainValidator(task_type_of, json_schema_input_type=Literal[TASK_TYPES]),
+        PlainSerializer(str, return_type=str, when_used="json"),
+    ]
     description: str = ""
     inputs: list[Row] = Field(default_factory=list, exclude_if=not_)
     expected_outputs: list[Row] = Field(default_factory=list)
@@ -83,6 +97,9 @@ class MedicalTask(Document):
     output_schema: TaskSchema = Field(default_factory=dict)
     dataset: list[Row] = Field(default_factory=list)
     data_class: DataClass = "credentialed"
+    prompt: str = Field(default="", exclude_if=not_)
+    system_prompt: str | None = Field(default=None, exclude_if=partial(is_, None))
+    few_shot: list[Row] = Field(default_factory=list, exclude_if=not_)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -93,7 +110,7 @@ class MedicalTask(Document):
     def target(self) -> str:
         """The key of outputs and expected outputs that holds the answer."""
         required = required_keys(self.output_schema)
-        usual = required_keys(DEFAULT_SCHEMAS[self.task_type][1])[0]
+        usual = usual_target(self.task_type)
         return usual if usual in required or not required else required[0]
 
     def schemas(self) -> tuple[Schema, Schema]:
@@ -120,6 +137,10 @@ class MedicalTask(Document):
         shown = [self.without_answers(row) for row in self.inputs]
         return shown, list(self.expected_outputs) or [{} for _ in self.inputs]
 
+    def examples(self) -> tuple[list[Row], list[Row]]:
+        """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""
+        return split_rows(self.few_shot, self.task_type, self.input_schema, self.output_schema)
+
     def validate(self) -> None:  # type: ignore[override]
         """Check all rules again, and that every row has what the schemas or defaults require.
 
@@ -143,6 +164,19 @@ class MedicalTask(Document):
     def dataset_to_csv(self) -> str:
         """Return the rows of the data set as CSV, under the union of their keys."""
         return rows_to_csv(self.dataset)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a file; its suffix names the format. Rows may stand in a file beside it.
+
+        Raises:
+            FileNotFoundError: there is no such file, or none with its rows.
+            ValueError: another suffix, not UTF-8, or not the format.
+            pydantic.ValidationError: naming each field that breaks a rule.
+        """
+        place, form = Path(path), format_of(Path(path))
+        data = parse_mapping(read_text(place), form)
+        return cls.model_validate(with_rows_of_files(data, place.parent))
 
     @model_validator(mode="before")
     @classmethod
@@ -204,19 +238,56 @@ class MedicalTask(Document):
         return dataset
 
 
+def row_files(data: Mapping[str, Any], folder: Path) -> dict[str, Path]:
+    """Return the files in which a task file keeps its rows, by the key that names them."""
+    named = {key: data.get(key) for key in ("dataset", "few_shot")}
+    return {key: folder / name for key, name in named.items() if isinstance(name, str)}
+
+
+def with_rows_of_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the fields of a task file with the rows of files in the place of their names.
+
+    Args:
+        data: the fields; `fields` among them says which column holds which key.
+        folder: of the task file, in which the names are looked up.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no rows, or lacks a column; naming the file.
+    """
+    full, files = dict(data), row_files(data, folder)
+    columns = full.get("fields")
+    if columns is not None:
+        if not files:
+            raise ValueError("fields: it names columns of a file, and `dataset` names no file")
+        if not isinstance(columns, Mapping) or not columns:
+            raise ValueError("fields: a mapping of keys to columns of the file")
+        del full["fields"]
+    for key, path in files.items():
+        if not path.is_file():
+            raise FileNotFoundError(f"{key}: there is no file {path}")
+        try:
+            rows = read_rows(path)
+            full[key] = mapped_rows(rows, columns) if columns else rows
+        except ValueError as error:
+            raise ValueError(f"{key}: {path}: {error}") from None
+    return full
+
+
 def task_hash(task: MedicalTask) -> str:
     """Return the SHA-256 of all that decides what a model is asked and what counts as right.
 
-    That is the type, the description, both schemas, and inputs with expected outputs in their
-    order, however the file writes them. The title, the list of metrics and the extras are not
-    part of it: a score of one metric stays what it is when another is added.
+    That is the type, the description, both schemas, the prompts and examples of one's own, and
+    inputs with expected outputs in their order, however the file writes them. The title, the list
+    of metrics and the extras are not part of it: a score of one metric stays what it is when
+    another is added.
 
     Raises:
         ValueError: a row cannot be split into an input and an expected output, or holds what no
             file could.
     """
     shown, expected = task.pairs()
-    content = {
+    content: dict[str, Any] = {
         "task_type": str(task.task_type),
         "description": task.description,
         "input_schema": task.input_schema,
@@ -224,6 +295,9 @@ def task_hash(task: MedicalTask) -> str:
         "inputs": shown,
         "expected_outputs": expected,
     }
+    own: dict[str, Any] = {"prompt": task.prompt or None, "system_prompt": task.system_prompt}
+    own["few_shot"] = task.examples() if task.few_shot else None
+    content |= {name: value for name, value in own.items() if value is not None}
     values = to_jsonable_python(content)
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 
 
 class TaskType(StrEnum):
-    """The kinds of medical tasks; a member equals its text."""
+    """The documented kinds of medical tasks; a member equals its text."""
 
     DIAGNOSTIC_REASONING = "diagnostic_reasoning"
     QA = "qa"
@@ -33,11 +33,36 @@ DEFAULT_SCHEMAS: Mapping[TaskType, tuple[Schema, Schema]] = {
     TaskType.DIAGNOSTIC_REASONING: ({"required": ["symptoms"]}, {"required": ["diagnosis"]}),
     TaskType.COMMUNICATION: ({"required": ["prompt"]}, {"required": ["response"]}),
 }
+# A kind of this package beside the documented four.
+MULTIPLE_CHOICE = "multiple_choice"
+TASK_TYPES: tuple[TaskType | str, ...] = (*TaskType, MULTIPLE_CHOICE)
+_SCHEMAS: Mapping[str, tuple[Schema, Schema]] = {
+    **{str(kind): schemas for kind, schemas in DEFAULT_SCHEMAS.items()},
+    MULTIPLE_CHOICE: ({"required": ["question", "options"]}, {"required": ["answer"]}),
+}
 # These give the answer away, whether or not an output schema names them.
 _GOLD_KEY = re.compile(
-    r"confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
+    r"answer_index|confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
     r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
 )
+
+
+def task_type_of(value: object) -> TaskType | str:
+    """Return the type of this name, exactly as it is written.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for known in TASK_TYPES:
+        if isinstance(value, str) and value == known:
+            return known
+    named = ", ".join(repr(str(known)) for known in TASK_TYPES[:-1])
+    raise ValueError(f"must be {named} or {MULTIPLE_CHOICE!r}")
+
+
+def usual_target(task_type: TaskType | str) -> str:
+    """Return the key of the output that tasks of a type have unless they say otherwise."""
+    return required_keys(_SCHEMAS[task_type][1])[0]
 
 
 def ensure_task_schemas(
@@ -46,7 +71,7 @@ def ensure_task_schemas(
     output_schema: Mapping[str, Any] | None,
 ) -> tuple[Schema, Schema]:
     """Fill in the type's default for each side that is empty; an explicit schema always wins."""
-    default_input, default_output = DEFAULT_SCHEMAS[TaskType(task_type)]
+    default_input, default_output = _SCHEMAS[task_type_of(task_type)]
     return deepcopy((dict(input_schema or default_input), dict(output_schema or default_output)))
 
 
@@ -82,7 +107,9 @@ def validate_rows(
     input_schema: Mapping[str, Any] | None,
     output_schema: Mapping[str, Any] | None,
     *,
+    label: str = "dataset",
     sides_only: bool = False,
+    need_gold: bool = False,
 ) -> None:
     """Check that every row can be run: an input with the required keys, flat or nested.
 
@@ -90,23 +117,26 @@ def validate_rows(
         rows: of a data set.
         input_schema: what an input must have.
         output_schema: what an output must have.
+        label: what they are called in messages.
         sides_only: look at the sides of nested rows that are there, and at nothing else.
+        need_gold: a flat row needs the keys of the output, too.
 
     Raises:
         ValueError: naming the first row that cannot, and why.
     """
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise ValueError(f"dataset[{index}] is not a mapping")
+            raise ValueError(f"{label}[{index}] is not a mapping")
         for side, schema in (("input", input_schema), ("output", output_schema)):
             if isinstance(row.get(side), Mapping):
-                validate_record_against_schema(row[side], schema, f"dataset.{side}", index)
+                validate_record_against_schema(row[side], schema, f"{label}.{side}", index)
         if sides_only:
             continue
         if not is_nested(row):
-            validate_record_against_schema(row, input_schema, "dataset", index)
+            for schema in (input_schema, output_schema)[: 1 + need_gold]:
+                validate_record_against_schema(row, schema, label, index)
         elif not isinstance(row.get("input"), Mapping):
-            raise ValueError(f"dataset.input[{index}] is not a mapping: the row cannot be run")
+            raise ValueError(f"{label}.input[{index}] is not a mapping: the row cannot be run")
 
 
 def answer_keys(
@@ -121,8 +151,8 @@ def answer_keys(
     stands.
     """
     input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
-    usual = required_keys(DEFAULT_SCHEMAS[TaskType(task_type)][1])
-    gold = {_folded(key) for key in (*named_keys(output_schema), *usual)}
+    usual = usual_target(task_type_of(task_type))
+    gold = {_folded(key) for key in (*named_keys(output_schema), usual)}
     shown = named_keys(input_schema)
 
     @cache

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
-from medeval.models.csv_rows import rows_from_csv
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.schemas import Row, is_nested, split_rows, validate_rows
+from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
+from medeval.models.rows import read_rows
+from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, split_rows, validate_rows
 from medeval.models.scores import DRAWS
-from medeval.models.text_files import read_text
-from medeval.models.yaml_text import packaged_yaml
+from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:
     from medeval.metrics.metric import Item
@@ -42,14 +42,16 @@ class EvaluatedTask(MedicalTask):
     own:
         own_type: the task type.
         own_input: the key of the input.
+        other_inputs: keys that an input has beside it.
         own_output: the key of the output, and of the answer that is scored.
         simple_metrics: the documented metric names, with the registered proxy behind each.
         calculator_metrics: those that have a richer function, with its name in `metrics.proxies`.
         aliases: other names of the input key, the first of which a row has is read.
     """
 
-    own_type: ClassVar[TaskType]
+    own_type: ClassVar[TaskType | str]
     own_input: ClassVar[str]
+    other_inputs: ClassVar[Sequence[str]] = ()
     own_output: ClassVar[str]
     simple_metrics: ClassVar[Mapping[str, str]]
     calculator_metrics: ClassVar[Mapping[str, str]]
@@ -79,6 +81,11 @@ class EvaluatedTask(MedicalTask):
         shown, expected = super().pairs()
         return [self._renamed_row(row, self.input_schema) for row in shown], expected
 
+    def examples(self) -> tuple[list[Row], list[Row]]:
+        """See `MedicalTask.examples`; other names of the input key are read as that key."""
+        shown, answered = super().examples()
+        return [self._renamed_row(row, self.input_schema) for row in shown], answered
+
     def load_data(self, path: str | Path) -> None:
         """Read the rows of the task: a JSON list or a CSV table, nested or flat.
 
@@ -89,26 +96,14 @@ class EvaluatedTask(MedicalTask):
             FileNotFoundError: there is no such file.
             ValueError: another suffix, or rows that cannot be used; naming file and row.
         """
-        place, shown, expected = Path(path), self.input_schema, self.output_schema
-        is_csv = place.suffix.lower() == ".csv"
+        shown, expected = self.input_schema, self.output_schema
         try:
-            if not is_csv and place.suffix.lower() != ".json":
-                raise ValueError(f"unsupported suffix {place.suffix!r}: use .json or .csv")
-            text = read_text(place)
-            given = rows_from_csv(text) if is_csv else json.loads(text)
-            if not isinstance(given, list) or not given:
-                raise ValueError("no rows" if isinstance(given, list) else "not a list of rows")
-            for index, row in enumerate(given if is_csv else ()):
-                for side in row.keys() & {"input", "output"}:
-                    try:
-                        row[side] = json.loads(row[side]) if row[side] else None
-                    except json.JSONDecodeError as error:
-                        raise ValueError(f"row {index}: {side} is not JSON: {error}") from None
+            given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]
-            validate_rows(rows, shown, expected)
+            validate_rows(rows, shown, expected, need_gold=True)
             inputs, outputs = split_rows(rows, self.task_type, shown, expected)
         except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
+            raise ValueError(f"{path}: {error}") from None
         self.dataset, self.inputs, self.expected_outputs = rows, inputs, outputs
 
     def evaluate(
@@ -237,16 +232,18 @@ class EvaluatedTask(MedicalTask):
             return data
         fields = dict(data)
         if fields.setdefault("task_type", cls.own_type) != cls.own_type:
-            raise ValueError(f"{cls.__name__} is for task_type {cls.own_type.value!r}")
+            raise ValueError(f"{cls.__name__} is for task_type {str(cls.own_type)!r}")
         if fields.get("name") is None:
             fields["name"] = fields.get("task_id")
         fields.setdefault("metrics", list(cls.simple_metrics))
-        shown = fields["input_schema"] = fields.get("input_schema") or {"required": [cls.own_input]}
+        shown = fields["input_schema"] = fields.get("input_schema") or {
+            "required": [cls.own_input, *cls.other_inputs]
+        }
         fields["output_schema"] = fields.get("output_schema") or {"required": [cls.own_output]}
         if not fields.get("dataset") and "inputs" not in fields:
             fields["inputs"] = [{cls.own_input: ""}]
             fields.setdefault("expected_outputs", [{cls.own_output: ""}])
-        for name in ("inputs", "dataset"):
+        for name in ("inputs", "dataset", "few_shot"):
             if isinstance(rows := fields.get(name), list):
                 fields[name] = [cls._renamed_row(row, shown) for row in rows]
         return fields
@@ -311,6 +308,76 @@ class CommunicationTask(EvaluatedTask):
     own_type: ClassVar[TaskType] = TaskType.COMMUNICATION
 
 
-TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
+class MultipleChoiceTask(EvaluatedTask):
+    """Questions with options, of which one or several are right.
+
+    `pairs` gives the options as a list of texts and the right ones by their letters, "A, C".
+    """
+
+    own_type: ClassVar[TaskType | str] = MULTIPLE_CHOICE
+    other_inputs: ClassVar[Sequence[str]] = ("options",)
+
+    _several: bool | None = PrivateAttr(default=None)
+
+    @property
+    def several(self) -> bool:
+        """Whether some question has more than one right option."""
+        if self._several is None:
+            self.pairs()
+        return bool(self._several)
+
+    def pairs(self) -> tuple[list[Row], list[Row]]:
+        """See `MedicalTask.pairs`.
+
+        Raises:
+            ValueError: a row's options or its answer cannot be meant; naming the row.
+        """
+        return self._lettered("dataset" if self.dataset else "inputs", *super().pairs())
+
+    def examples(self) -> tuple[list[Row], list[Row]]:
+        """See `MedicalTask.examples`."""
+        return self._lettered("few_shot", *super().examples())
+
+    def _lettered(
+        self, label: str, shown: list[Row], expected: list[Row]
+    ) -> tuple[list[Row], list[Row]]:
+        key, answers = self.target, []
+        for index, (row, gold) in enumerate(zip(shown, expected, strict=True)):
+            answers.append(dict(gold))
+            if "options" not in row:
+                continue  # the schema says so, or the row is blank
+            try:
+                row["options"], names = options_of(row["options"])
+                if key in gold:
+                    answers[-1][key] = letters_of(gold[key], row["options"], names)
+            except ValueError as error:
+                raise ValueError(f"{label}[{index}]: {error}") from None
+        if label != "few_shot":
+            self._several = any("," in str(answer.get(key)) for answer in answers)
+        return shown, answers
+
+    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Item]:
+        """Return the items with answers by letter, also where a model names an option's text."""
+        items = super()._items(outputs, may_cut)
+        for place, item in enumerate(items):
+            options = item.source.get("options", ())
+            with suppress(ValueError):
+                answer = letters_of(item.output.get(self.target), options, LETTERS[: len(options)])
+                items[place] = replace(item, output={**item.output, self.target: answer})
+        return items
+
+    @classmethod
+    def _renamed_row(cls, row: Any, schema: Any) -> Any:
+        """Return a row with its answer by letter where it has one by `answer_index`."""
+        row = super()._renamed_row(row, schema)
+        gold = row.get("output") if isinstance(row, Mapping) and is_nested(row) else row
+        if not isinstance(gold, Mapping) or "answer_index" not in gold or cls.own_output in gold:
+            return row
+        gold = {**gold, cls.own_output: letters_at(gold["answer_index"])}
+        del gold["answer_index"]
+        return {**row, "output": gold} if is_nested(row) else gold
+
+
+TASK_CLASSES: Mapping[str, type[EvaluatedTask]] = {
     kind.own_type: kind for kind in EvaluatedTask.__subclasses__()
 }

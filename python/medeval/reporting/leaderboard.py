@@ -11,7 +11,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.csv_rows import table_for_spreadsheets
+from medeval.models.rows import table_for_spreadsheets
 from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
 from medeval.reporting.lines import interval_cells, page, said

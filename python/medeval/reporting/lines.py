@@ -67,6 +67,8 @@ def task_lines(
         interval = (only.intervals or {}).get(name) if only else None
         undefined = int(metric.get("n_undefined", 0))
         notes = [str(metric.get("description") or "")]
+        if "coverage" in metric:
+            notes.append(f"coverage {metric['coverage']:.2f}")
         if undefined and metric.get("reason"):
             notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
         if name in categories or name == combined.get("name"):

@@ -20,8 +20,8 @@ from pydantic import (
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
 from medeval.reporting.lines import (
     Line,

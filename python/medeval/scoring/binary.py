@@ -1,24 +1,37 @@
-"""Metrics of a binary outcome, such as in-hospital mortality, and the ranking they depend on.
+"""Metrics of a binary outcome, the ranking they depend on, calibration, and DeLong's test.
 
 Sorted from high to low score, a ROC or precision-recall curve only moves in a way that matters
 where a positive comes. So each distinct score with a positive is a step, with three counts: its
 positives, the negatives tied with them, and the negatives in the gap above it, which need not be
 told apart. 523,208 rows with 9,683 positives become 19,367 counts.
+
+DeLong's variance of the area under the ROC curve, and the paired test of two areas: E. R. DeLong,
+D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44 (1988) 837-845; by midranks in O(n log n):
+X. Sun and W. Xu, IEEE Signal Processing Letters 21 (2014) 1389-1393. The placements are kept as
+whole numbers (twice the count of rows that a row outranks, a tie being one) until the last
+division, so that equal rankings give a variance of exactly zero. Rows are taken as independent;
+where one patient has many rows, the test is too sure.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.bootstrap import Statistic
-from medeval.scoring.resample import Counts, Floats, Integers, Labels
+from medeval.scoring.resample import Counts, Floats, Integers, Labels, Statistic
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
 ONE_CLASS = "one class"
+ERROR_BINS = 10
+# A prediction of exactly 0 or 1 has no logit; it counts as one in a million.
+LEAST_PROBABILITY = 1e-6
+MOST_STEPS = 50
+CLOSE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -240,3 +253,146 @@ def outcomes(
     if not np.isfinite(scores).all():
         raise ValueError("prediction holds missing or infinite values")
     return outcome == 1, scores
+
+
+def expected_calibration_error(
+    truth: NDArray[np.bool_], prediction: Floats, weights: Floats
+) -> Floats:
+    """Return the mean distance of prediction and truth over ten bins of equal width (batch,).
+
+    A bin counts by its rows (Naeini, Cooper and Hauskrecht 2015, AAAI 29); 1 belongs to the last
+    one.
+
+    Args:
+        truth: shape (n,).
+        prediction: shape (n,).
+        weights: shape (batch, n).
+    """
+    place = np.minimum((prediction * ERROR_BINS).astype(np.int64), ERROR_BINS - 1)
+    excess = prediction - truth
+    distances = [np.abs(np.bincount(place, one * excess)).sum() for one in weights]
+    return ratio(distances, weights.sum(axis=1))
+
+
+def logits(prediction: Floats) -> Floats:
+    """Return log odds, shape (n,)."""
+    inside = np.clip(prediction, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def fit_slope(
+    linear: Floats, truth: NDArray[np.bool_], weights: Floats, start: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """Return intercept and slope of the logistic regression of the truth on log odds.
+
+    1 is right, below 1 too extreme (Cox 1958, Biometrika 45:562-565). Newton's method; None where
+    there is no finite maximum, as with one class, one prediction, or classes that do not overlap.
+
+    Args:
+        linear: log odds of the predictions, shape (n,).
+        truth: shape (n,).
+        weights: shape (n,).
+        start: where to begin; 0 and 1 by default.
+    """
+    used = weights > 0
+    if not used.all():
+        linear, truth, weights = linear[used], truth[used], weights[used]
+    if not truth.any() or truth.all():
+        return None
+    positive, negative = linear[truth], linear[~truth]
+    if positive.min() >= negative.max() or negative.min() >= positive.max():
+        return None
+    intercept, slope = start or (0.0, 1.0)
+    for _ in range(MOST_STEPS):
+        # Beyond +-40 the probability is 0 or 1 in float64 anyway, and exp stays finite.
+        probability = 1 / (1 + np.exp(-np.clip(intercept + slope * linear, -40, 40)))
+        residual = weights * (truth - probability)
+        curvature = weights * probability * (1 - probability)
+        along = curvature * linear
+        a, b, c = curvature.sum(), along.sum(), np.einsum("n,n->", along, linear)
+        determinant = a * c - b * b
+        if not determinant > 0:
+            return None
+        first, second = residual.sum(), np.einsum("n,n->", residual, linear)
+        steps = (c * first - b * second) / determinant, (a * second - b * first) / determinant
+        intercept, slope = float(intercept + steps[0]), float(slope + steps[1])
+        if max(map(abs, steps)) < CLOSE * (1 + abs(intercept) + abs(slope)):
+            return intercept, slope
+    return None if start is None else fit_slope(linear, truth, weights, None)
+
+
+@dataclass(frozen=True)
+class DeLong:
+    """The paired test of two areas.
+
+    Attributes:
+        first_value: the first area.
+        second_value: the second area.
+        difference: first minus second; None if they are undefined.
+        standard_error: of the difference.
+        low: lower end of the interval of the difference, the normal one.
+        high: its upper end.
+        z: difference by standard error; 0 if both are 0.
+        p_value: two-sided, normal.
+        level: coverage of the interval.
+        reason: why something is None.
+    """
+
+    first_value: float | None = None
+    second_value: float | None = None
+    difference: float | None = None
+    standard_error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    z: float | None = None
+    p_value: float | None = None
+    level: float = 0.95
+    reason: str | None = None
+
+
+def delong_test(truth: ArrayLike, first: ArrayLike, second: ArrayLike) -> DeLong:
+    """Test whether two scores of the same rows have the same area under the ROC curve.
+
+    Args:
+        truth: 0 or 1 (or false and true) for each row.
+        first: the first score of each row, finite.
+        second: the second score of each row, finite.
+    """
+    positive = np.asarray(truth, dtype=np.bool_)
+    one, two = (np.asarray(scores, dtype=np.float64) for scores in (first, second))
+    m, n = int(positive.sum()), int((~positive).sum())
+    if m == 0 or n == 0:
+        return DeLong(reason="the truth has one class only")
+    pairs = 2 * m * n
+    (first_above, first_below), (second_above, second_below) = (
+        _placements(positive, scores) for scores in (one, two)
+    )
+    areas = float(first_above.sum()) / pairs, float(second_above.sum()) / pairs
+    above, below = first_above - second_above, first_below - second_below
+    difference = float(above.sum()) / pairs
+    if m == 1 or n == 1:
+        reason = "a class has one row only, so there is no variance"
+        return DeLong(*areas, difference, reason=reason)
+    # The variances of both means, each placement a share of the other class.
+    variances = above.var(ddof=1) / (2 * n) ** 2 / m, below.var(ddof=1) / (2 * m) ** 2 / n
+    error = math.sqrt(float(variances[0]) + float(variances[1]))
+    if error == 0 and difference != 0:
+        reason = "the estimated variance of the difference is zero although the areas differ"
+        return DeLong(*areas, difference, error, reason=reason)
+    z = difference / error if error else 0.0
+    half = NormalDist().inv_cdf((1 + DeLong.level) / 2) * error
+    p_value = math.erfc(abs(z) / math.sqrt(2))
+    return DeLong(*areas, difference, error, difference - half, difference + half, z, p_value)
+
+
+def _placements(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:
+    """Return for each positive twice the negatives below it, for each negative the positives above.
+
+    A row's midrank among all less that within its class: the rows of the other below it.
+    """
+    from scipy.stats import rankdata  # type: ignore[import-untyped]  # slow to load
+
+    ranks = rankdata(scores)
+    above = 2 * (ranks[positive] - rankdata(scores[positive]))
+    below = 2 * (ranks[~positive] - rankdata(scores[~positive]))
+    return above, 2 * int(positive.sum()) - below

@@ -18,34 +18,34 @@ correction is over all of it. A difference that is not significant after the cor
 to be zero: the two cannot be told apart on these data. Resamples of very few rows are too much
 alike, and would call any difference significant: a metric has no p value where it rests on so few
 independent units that even the sign test, with all of them on one side, could not be significant.
+
+Right and wrong answers are compared by McNemar's test (Psychometrika 12 (1947) 153-157) in its
+exact form, the two-sided binomial test on the discordant answers. It takes rows as independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
-from medeval.scoring.binary import ratio
-from medeval.scoring.bootstrap import Scores
-from medeval.scoring.resample import Floats, RowResamples
-from medeval.scoring.significance import DeLong, McNemar, holm
+from medeval.scoring.binary import DeLong, ratio
+from medeval.scoring.resample import Floats, RowResamples, Scores
 
 LEVEL = 0.95
-LOWER_IS_BETTER = frozenset({"MAD", "MSE", "MAPE"})
 BATCH = 256
 
 # Equal in exact arithmetic, apart by rounding: relative to the values, absolute below 1.
 ROUNDING = 1e-12
 FEWEST_DECIMALS, USUAL_DECIMALS, MOST_DECIMALS = 1, 3, 6
 SMALLEST_P_SHOWN = 0.0001
-Test = TypeVar("Test", DeLong, McNemar)
+Test = TypeVar("Test", DeLong, "McNemar")
 
 
 class Verdict(StrEnum):
@@ -103,6 +103,38 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class McNemar:
+    """How many questions were answered right by whom, and the two-sided p value.
+
+    It is 1 where no answer is discordant.
+    """
+
+    both_right: int
+    only_first: int
+    only_second: int
+    both_wrong: int
+    p_value: float
+
+
+def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
+    """Test whether two are right equally often.
+
+    Args:
+        first: for each question, whether the first answered right.
+        second: the same for the second.
+    """
+    from scipy.stats import binomtest  # type: ignore[import-untyped]  # slow to load
+
+    a, b = (np.asarray(right, dtype=np.bool_) for right in (first, second))
+    both, only_first, only_second, neither = (
+        int(found.sum()) for found in (a & b, a & ~b, b & ~a, ~a & ~b)
+    )
+    discordant = only_first + only_second
+    p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+    return McNemar(both, only_first, only_second, neither, p_value)
+
+
+@dataclass(frozen=True)
 class PairTest(Generic[Test]):
     """A test of two systems by one metric; `adjusted_p` after Holm's correction."""
 
@@ -118,6 +150,7 @@ def compare(
     metrics: Sequence[str] | None = None,
     *,
     units: Mapping[str, int] | None = None,
+    lower_is_better: Collection[str] = (),
 ) -> tuple[Difference, ...]:
     """Compare all pairs of systems by each metric.
 
@@ -127,6 +160,7 @@ def compare(
         metrics: some of their metrics; None takes all.
         units: on how many independent rows or clusters a metric rests, those of the rarer class
             if it needs both; a metric that is not named has enough.
+        lower_is_better: metrics that are errors.
 
     Returns:
         Pair by pair in the order given, and within a pair metric by metric.
@@ -134,7 +168,12 @@ def compare(
     chosen = next(iter(scores.values())).names if metrics is None else metrics
     return corrected(
         [
-            _difference(first, second, scores, metric, (units or {}).get(metric))
+            replace(
+                _difference(metric, scores[first], scores[second], (units or {}).get(metric)),
+                first=first,
+                second=second,
+                direction="lower" if metric in lower_is_better else "higher",
+            )
             for first, second in combinations(scores, 2)
             for metric in chosen
         ]
@@ -153,8 +192,8 @@ def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 def paired_difference(
     metric: str,
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
     n: int,
     *,
     draws: int,
@@ -192,6 +231,25 @@ def paired_difference(
         "", "", metric, value, other, difference, low, high, p_value,
         n=n, direction=direction,
     )  # fmt: skip
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return adjusted p values in the order given (S. Holm, Scand. J. Stat. 6 (1979) 65-70).
+
+    It bounds the chance of even one false finding in the family, whatever the dependence between
+    the tests. With m tests made, the i-th smallest p value (from 0) is multiplied by m - i; no
+    adjusted value is below the one before it, and none is above 1.
+
+    Args:
+        p_values: None where no test was made; such a place stays None and does not count in m.
+    """
+    made = [(p, place) for place, p in enumerate(p_values) if p is not None]
+    adjusted: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, place) in enumerate(sorted(made)):
+        highest = max(highest, min(1.0, p * (len(made) - rank)))
+        adjusted[place] = highest
+    return adjusted
 
 
 def family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
@@ -290,18 +348,13 @@ def shown_p(p: float) -> str:
     return f"below {SMALLEST_P_SHOWN}" if p < SMALLEST_P_SHOWN else f"{p:.2g}"
 
 
-def _difference(
-    first: str, second: str, scores: Mapping[str, Scores], metric: str, units: int | None
-) -> Difference:
-    one, two = scores[first], scores[second]
+def _difference(metric: str, one: Scores, two: Scores, units: int | None) -> Difference:
     place = one.names.index(metric)
     values = float(one.values[place]), float(two.values[place])
-    first_value, second_value = (value if math.isfinite(value) else None for value in values)
     between = one.samples[:, place] - two.samples[:, place]
     defined = between[np.isfinite(between)]
-    found = Difference(first, second, metric, first_value, second_value)
-    direction = "lower" if metric in LOWER_IS_BETTER else "higher"
-    found = replace(found, n_undefined=len(between) - len(defined), direction=direction)
+    first, second = (value if math.isfinite(value) else None for value in values)
+    found = Difference("", "", metric, first, second, n_undefined=len(between) - len(defined))
     difference = values[0] - values[1]
     if not math.isfinite(difference):
         reason = one.reasons[place] or two.reasons[place] or "the metric is undefined"

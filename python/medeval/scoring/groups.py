@@ -16,6 +16,14 @@ from typing import Any
 from medeval.errors import UserError
 
 UNKNOWN = "unknown"
+AGE_BANDS = ((18, "18-44"), (45, "45-64"), (65, "65-74"), (75, "75-84"), (85, "85+"))
+
+
+def age_band(value: object) -> str:
+    """Return the band of an age in years."""
+    if not isinstance(value, int | float):
+        return UNKNOWN
+    return next((name for start, name in reversed(AGE_BANDS) if value >= start), UNKNOWN)
 
 
 def partition(labels: Sequence[str]) -> dict[str, list[int]]:

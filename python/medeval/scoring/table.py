@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Resampling, Statistic, score
-from medeval.scoring.resample import BinResamples, Counts, Floats, Integers
+from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Statistic, score
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -41,6 +40,7 @@ class Column(Statistic):
         n_undefined: how many do not.
         reason: why; None if all count.
         is_share: whether the value is a share: each item is right or wrong.
+        coverage: the share of what is expected that a metric of known words can read.
     """
 
     names = ("value",)
@@ -58,6 +58,7 @@ class Column(Statistic):
         self.reason = (reason if self.n_undefined else None) if len(records) else "no items"
         self.is_share = False
         self.item_scores: list[float | None] = [None] * len(records)
+        self.coverage: float | None = None
 
     @abstractmethod
     def value(self) -> float | None:
@@ -214,7 +215,7 @@ def mean(
 
 def samples(column: Column, draws: int, seed: int) -> Floats:
     """Return the values of resamples of the items, n out of n, shape (draws,); NaN is undefined."""
-    return score(column, Resampling(draws, seed, replay=False)).samples[:, 0]
+    return score(column, draws, seed, replay=False).samples[:, 0]
 
 
 def row_interval(

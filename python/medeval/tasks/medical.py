@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field
 
 from medeval.errors import UserError
+from medeval.evaluation.fetching import FetchRules, is_url
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
@@ -19,13 +21,13 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
+from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Item, Outcome
-from medeval.metrics.consistency import rationale_of
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
-from medeval.models.task_types import EvaluatedTask
+from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.metrics.metric import Metric
     from medeval.scoring.compare import Difference
+    from medeval.scoring.table import Column
 
 SETTINGS = "task_file"
 # What gold answers are worth here is not laid down by the gold itself.
@@ -75,8 +78,10 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         """See `Task`: of a bundled id, a file or a web address."""
         from medeval.tasks import registry
 
+        # Whoever names an address of this machine means it; none leads there from elsewhere.
+        is_local = is_url(named) and is_loopback(named)
         try:
-            task = TaskLoader().load_task(named)
+            task = TaskLoader(rules=FetchRules(allow_private_hosts=is_local)).load_task(named)
         except FileNotFoundError:
             raise UserError(
                 f"There is no task {named!r}. Tasks: {', '.join(registry.names())}, a task file,"
@@ -84,8 +89,6 @@ class MedicalTaskRun(ItemTask, JudgedTask):
             ) from None
         except ValueError as error:
             raise UserError(f"{error}.") from None
-        if not isinstance(task, EvaluatedTask):
-            raise UserError(f"{named}: tasks of type {task.task_type} cannot be scored.")
         # Runs are found by the names of tasks.
         if task.task_id in (*registry.names(), *registry.ALIASES):
             raise UserError(
@@ -95,10 +98,6 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         made = cls(task, str(Path(named).resolve()) if is_file else named, options)
         # What would fail later is told before a model is asked: a metric, a row, a rubric.
         _ = made.metrics, made.rubric
-        try:
-            task.validate()
-        except ValueError as error:
-            raise UserError(f"{task.task_id}: {error}.") from None
         inputs, gold = task.pairs()
         if not inputs:
             raise UserError(f"{task.task_id} has no item to be asked.")
@@ -123,9 +122,9 @@ class MedicalTaskRun(ItemTask, JudgedTask):
     @property
     def headline(self) -> str:
         """The first of the task's metrics."""
-        return next(iter(self.task.metrics or self.task.simple_metrics))
+        return next(iter(self.metrics))
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, Metric]:
         """What the answers are scored by.
 
@@ -173,7 +172,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         for answer in read_answers(record.folder / RESPONSES, self.items(record.limit)):
             place = int(answer.item)
             # The answer itself where the reply holds it in a form, else the reply.
-            read = output_from_reply(self.task, answer.answer) or {}
+            read = output_from_reply(self.task, answer.answer, inputs[place]) or {}
             parts = (read.get(self.task.target), rationale_of(read))
             told = "\n".join(text_of(part) for part in parts if part) or answer.answer
             case, wanted = text_of(inputs[place]), text_of(gold[place].get(self.task.target))
@@ -183,13 +182,8 @@ class MedicalTaskRun(ItemTask, JudgedTask):
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
-        return {
-            SETTINGS: {
-                "file": self.file,
-                "sha256": task_hash(self.task),
-                **self.options.model_dump(),
-            }
-        }
+        own = {"file": self.file, "sha256": task_hash(self.task), **self.options.model_dump()}
+        return {SETTINGS: own}
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `Task`."""
@@ -202,13 +196,15 @@ class MedicalTaskRun(ItemTask, JudgedTask):
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `Task`."""
-        return output_from_reply(self.task, reply) is not None
+        return output_from_reply(self.task, reply, self._pairs[0][int(item.id)]) is not None
 
     def local_reply(self, item: Item, gold_of: str | None) -> str:
         """See `ItemTask`."""
         inputs, gold = self._pairs
         if gold_of is not None:
             return json.dumps(gold[int(gold_of)], ensure_ascii=False)
+        if isinstance(self.task, MultipleChoiceTask):
+            return "A"
         from medeval.evaluation.demo_answers import demo_answer
 
         return json.dumps(demo_answer(self.task, inputs[int(item.id)]))
@@ -220,8 +216,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
         turned = ([*gold[step:], *gold[:step]] for step in chosen)
         scores = [self.task.score(one, [self.headline], draws=0)[self.headline] for one in turned]
-        defined = [score.value for score in scores if score.value is not None]
-        return sum(defined) / len(defined) if defined else 0.0
+        return _mean([score.value for score in scores if score.value is not None]) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -232,25 +227,67 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         }
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `Task`."""
+        """Score the answers of a run.
+
+        An item without an output has an empty one: it stays among the items. With several samples
+        an item's score is the mean over its samples, and items are drawn, never samples. A judge's
+        rewards stand beside the metrics; the headline stays the task's own.
+
+        Raises:
+            UserError: the folder holds no run of this task with these data, or groups are asked
+                for.
+        """
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.medical_score import score_of
+        from medeval.scoring.table import ScoreTable
+        from medeval.tasks.for_reports import task_score
+        from medeval.tasks.judged import judged_table, judging_facts
 
         record = read_record(folder)
-        asked = record.settings.get(SETTINGS, {})
-        if asked.get("sha256") != task_hash(self.task):
+        content = task_hash(self.task)
+        if record.settings.get(SETTINGS, {}).get("sha256") != content:
             raise UserError(
                 f"{self.file} is not the task that {folder} was made with (its content differs)."
                 " Score with the file as it was then."
             )
-        rows = ("dataset", "inputs", "expected_outputs")
-        asked_rows = {name: getattr(self.task, name)[: record.limit] for name in rows}
-        task = self.task.model_copy(update=asked_rows)
-        outputs = self._outputs(folder, record.limit)
-        facts = facts_of_run(record, self.items(record.limit))
-        is_judged = self.rubric is not None and record.judgings
-        judging = results_of_run(self, record) if is_judged else None
-        return score_of(task, self.headline, record.model, outputs, method, facts, judging)
+        if method.groupings or method.cluster:
+            raise UserError(
+                "The items of a task file have no groups: leave --by and --cluster away."
+            )
+        limit, rows = record.limit, ("dataset", "inputs", "expected_outputs")
+        task = self.task.model_copy(
+            update={name: getattr(self.task, name)[:limit] for name in rows}
+        )
+        inputs, _ = task.pairs()
+        outputs = self._outputs(folder, limit)
+        by_sample = [task.table(one).columns for one in outputs]
+        columns = {name: _over_samples([one[name] for one in by_sample]) for name in by_sample[0]}
+        data = {"sha256": task_hash(task), "data_class": task.data_class, "items": len(inputs)}
+        facts = facts_of_run(record, self.items(limit)) | {
+            "data": data,
+            "task_hash": data["sha256"],
+            "samples": len(outputs),
+            "by_sample": {name: [one[name].value() for one in by_sample] for name in columns},
+        }
+        known = {name: column.coverage for name, column in by_sample[0].items()}
+        if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
+            facts["about_metrics"] = about
+        warnings: Sequence[str] = ()
+        if record.judgings:
+            judging = results_of_run(self, record)
+            columns |= judged_table(*judging).columns
+            facts["judging"], warnings = judging_facts(*judging), judging[0].warnings
+        may_show = task.data_class == "open"
+        return task_score(
+            task.task_id,
+            record.model,
+            self.headline,
+            ScoreTable(columns),
+            method,
+            [{"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)],
+            outputs[0] if may_show else [{} for _ in inputs],
+            facts,
+            warnings=warnings,
+        )
 
     def compare(
         self, first: Path, other: MedicalTaskRun, second: Path, method: Method
@@ -263,11 +300,11 @@ class MedicalTaskRun(ItemTask, JudgedTask):
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""
-        outputs: list[list[Row]] = [[] for _ in range(self.options.samples)]
+        inputs, outputs = self._pairs[0], [list[Row]() for _ in range(self.options.samples)]
         for answer in read_answers(folder / RESPONSES, self.items(limit)):
             read = None
             if answer.outcome in (Outcome.ANSWERED, Outcome.UNPARSED):
-                read = output_from_reply(self.task, answer.answer)
+                read = output_from_reply(self.task, answer.answer, inputs[int(answer.item)])
             outputs[answer.sample].append(read or {})
         return outputs
 
@@ -275,3 +312,44 @@ class MedicalTaskRun(ItemTask, JudgedTask):
 def bundled() -> dict[str, Path]:
     """Return the task files that come along, by id."""
     return TaskLoader().discover_tasks()
+
+
+def _over_samples(samples: Sequence[Column]) -> Column:
+    """Return a metric over all samples of the items: each item's score is the mean of its own."""
+    from medeval.scoring.table import Pooled, Ratio
+
+    if len(samples) == 1:
+        return samples[0]
+    if pooled := [sample for sample in samples if isinstance(sample, Pooled)]:
+        return _mean_of_pooled(pooled)
+    items = [
+        _mean([score for score in scores if score is not None])
+        for scores in zip(*(sample.item_scores for sample in samples), strict=True)
+    ]
+    reason = next((sample.reason for sample in samples if sample.reason), None)
+    return Ratio(items, is_share=all(sample.is_share for sample in samples), reason=reason)
+
+
+def _mean_of_pooled(samples: Sequence[Any]) -> Column:
+    """Return the mean over samples of a metric of the whole task; items keep their samples."""
+    from medeval.scoring.table import Pooled
+
+    def pool(counts: Mapping[Any, int]) -> float | None:
+        values = []
+        for place, sample in enumerate(samples):
+            own: Counter[Any] = Counter()
+            for records, times in counts.items():
+                own.update(dict.fromkeys(records[place], times))
+            values.append(sample.pool(own) if own else None)
+        return _mean([value for value in values if value is not None])
+
+    # An item that has no record in a sample is none there.
+    records = [
+        tuple(() if record is None else (record,) for record in of_item)
+        for of_item in zip(*(sample.records for sample in samples), strict=True)
+    ]
+    return Pooled([one if any(one) else None for one in records], pool, samples[0].reason)
+
+
+def _mean(scores: Sequence[float]) -> float | None:
+    return sum(scores) / len(scores) if scores else None

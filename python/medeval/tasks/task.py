@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.models.scores import Interval
+    from medeval.scoring.binary import DeLong
     from medeval.scoring.compare import Difference, PairTest
-    from medeval.scoring.significance import DeLong
     from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
@@ -216,6 +216,19 @@ class Task:
         raise UserError(f"{path} is a file; scores of {name} are made of runs, which are folders.")
 
     @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """Yield what answers score whose score is known beforehand.
+
+        Args:
+            name: of the task, or of the file that it is.
+            as_built: take what was built of another source than the one that is named now.
+
+        Raises:
+            UserError: the task's data cannot be read.
+        """
+        return iter(())
+
+    @classmethod
     def score_arrays(
         cls,
         name: str,
@@ -259,6 +272,14 @@ class AskedTask(Task, ABC):
     """
 
     prompt_version: str
+
+    @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """See `Task`."""
+        from medeval.tasks.options import read_options
+        from medeval.tasks.self_check import check_task
+
+        return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))
 
     @classmethod
     @abstractmethod
@@ -307,6 +328,11 @@ class AskedTask(Task, ABC):
         Args:
             limit: only so many items, from the first on, each with all its samples.
         """
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether what is asked next depends on a reply, so that there is no batch of prompts."""
+        return False
 
     def can_read(self, item: Item, reply: str) -> bool:
         """Tell whether a reply without its thinking holds an answer to the item; any text may."""

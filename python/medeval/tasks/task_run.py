@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import medeval
 from medeval.errors import UserError
 from medeval.inference.cost import Prices
-from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, model_of
 from medeval.tasks.run_record import RUNS, RunRecord, read_record
-from medeval.tasks.task import AskedTask, ItemTask
+from medeval.tasks.task import AskedTask
 
 if TYPE_CHECKING:
     from medeval.inference.batch import Imported
@@ -120,6 +119,7 @@ def open_run(
     limit: int | None = None,
     asked_task: str = "",
     may_resume: bool = False,
+    can_ask: bool = True,
 ) -> TaskRun:
     """Make the folder of a run, or open one to resume it.
 
@@ -133,6 +133,7 @@ def open_run(
         asked_task: FILE.py:CLASS, if the task is a class in a file.
         may_resume: without a folder, open the newest run of this task and model with the same
             settings, if there is one.
+        can_ask: whether the model may be asked what it takes in; a batch needs no connection.
 
     Raises:
         UserError: the model cannot be asked, or the folder holds a run with other settings.
@@ -150,7 +151,7 @@ def open_run(
             f"{path} cannot be made ({error.strerror}). Choose another --out."
         ) from None
     try:
-        task = task.prepared(model)
+        task = task.prepared(model) if can_ask else task
     except UserError:
         if is_new:
             _remove_empty(path)
@@ -206,7 +207,7 @@ def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Impor
 
 
 def _require_batch(run: TaskRun) -> None:
-    if not isinstance(run.task, ItemTask):
+    if run.task.is_conversation:
         raise UserError(
             f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
             " no batch of it."

@@ -20,7 +20,7 @@ from commands import run_medeval
 from judging_runs import judged, subject
 from model_server import Script, model_server, prompt_of
 
-from medeval.tasks.cdm.episode import LoopOptions, read_transcripts
+from medeval.tasks.cdm.run_scores import read_transcripts
 
 TABLE = Path(__file__).with_name("json_cases.jsonl")
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
@@ -107,7 +107,7 @@ def read_by_cdm(folder: Path) -> Iterator[Any]:
     asked = [case(n, history_of_present_illness=text) for n, text in enumerate(histories)]
     reply = lambda body: reply_to(body["messages"][1]["content"])  # noqa: E731
     with model_server(Script(reply=reply)) as server:
-        bedside(server.url, folder, loops(asked, LoopOptions()))
+        bedside(server.url, folder, loops(asked))
     for transcript in read_transcripts(folder, asked):
         # A part of an answer, such as treatments alone, has an empty one.
         yield (transcript.answer and transcript.answer.final_diagnosis) or None

@@ -1,4 +1,4 @@
-"""The cases of an export with the table of laboratory tests beside them, and named parts of them.
+"""The cases of an export, named parts of them, and the tables that a build of them needs.
 
 A part is a list that the user gives, of the cases that human readers saw, say: which these are is
 theirs to know, a study's list is no part of MIMIC and none of this project's.
@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -21,15 +21,13 @@ from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
-from medeval.tasks.cdm.lab_names import LabMapping, read_mapping
+from medeval.tasks.cdm.facts import Items, read_lab_tests
 
 EXPORT = Path("exports") / "cdm"
-LINES = "benchmark.jsonl"
-PROVENANCE = "cases_provenance.jsonl"
-MAPPING = "lab_test_mapping.json"
+LINES, PROVENANCE, MAPPING = "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json"
 COMMAND = "python -m medeval export --task cdm"
 COLUMN = "hadm_id"
-COMMENT = "#"
+_EXTRACTS = ("discharge_free_text", "discharge_diagnosis", "procedures")
 # An option is parted at the first "=", so a name has none.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _ID = re.compile(r"[0-9]{1,9}")
@@ -42,7 +40,7 @@ class CaseFiles:
     Attributes:
         folder: of the export.
         cases: those with one of the four pathologies, in the order of the export.
-        mapping: all tests by name.
+        tests: the items of each label of the table of tests.
         without_pathology: cases that are left out, since nothing could be right about them.
         sha256: of the file of cases.
         mapping_sha256: of the table of tests.
@@ -50,7 +48,7 @@ class CaseFiles:
 
     folder: Path
     cases: tuple[ClinicalCase, ...]
-    mapping: LabMapping
+    tests: dict[str, Items]
     without_pathology: int
     sha256: str
     mapping_sha256: str
@@ -153,7 +151,7 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
     classes = _classes(place / PROVENANCE)
-    tests = read_mapping(place / MAPPING)
+    tests = read_lab_tests(place / MAPPING)
     read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
     contents = [data, *(file.read_bytes() for file in read[1:])]
     hashes = [hashlib.sha256(content).hexdigest() for content in contents]
@@ -226,40 +224,100 @@ def _classes(path: Path) -> dict[int, list[object]]:
 def _lines(text: str, path: Path) -> dict[int, int]:
     """Return the number of the line of each id; a cell of a table does not go on in the next."""
     found: dict[int, int] = {}
-    header: list[str] = []
-    lines = [
-        (number, line.strip())
-        for number, line in enumerate(StringIO(text, newline=None), start=1)
-        if line.strip() and not line.lstrip().startswith(COMMENT)
-    ]
-    is_table = bool(lines) and not _ID.fullmatch(lines[0][1].partition(COMMENT)[0].strip())
-    for number, line in lines:
-        where, cell = f"{path}, line {number}", line
-        if is_table:
-            try:
-                row = next(csv.reader([line], strict=True))
-            except csv.Error as error:
-                raise UserError(f"{where}: {error}.") from None
-            if not header:
-                header = [name.strip().lower() for name in row]
-                if header.count(COLUMN) != 1:
-                    raise UserError(
-                        f"{where}: {line[:40]!r} is neither a {COLUMN} nor a header with one"
-                        f" column {COLUMN}. The file has one {COLUMN} a line, or is a CSV parted by"
-                        " commas."
-                    )
+    header: list[str] | None = None
+    for number, line in enumerate(map(str.strip, StringIO(text, newline=None)), start=1):
+        if not line or line.startswith("#"):
+            continue
+        where = f"{path}, line {number}"
+        # A note may stand behind an id.
+        cell = line.partition("#")[0].strip()
+        if header is None:
+            header = [] if _ID.fullmatch(cell) else _header(line, where)
+            if header:
                 continue
+        if header:
+            row = _cells(line, where)
             if len(row) != len(header):
                 raise UserError(f"{where}: {len(row)} cells under {len(header)} columns.")
             if not any(map(str.strip, row)):
                 continue
-            cell = row[header.index(COLUMN)]
-        # A note may stand behind an id.
-        named = cell.partition(COMMENT)[0].strip()
-        if not _ID.fullmatch(named):
-            raise UserError(f"{where}: {named[:40]!r} is not a {COLUMN}.")
-        hadm_id = int(named)
-        if hadm_id in found:
+            cell = row[header.index(COLUMN)].partition("#")[0].strip()
+        if not _ID.fullmatch(cell):
+            raise UserError(f"{where}: {cell[:40]!r} is not a {COLUMN}.")
+        if (hadm_id := int(cell)) in found:
             raise UserError(f"{where}: {COLUMN} {hadm_id} stands in line {found[hadm_id]} too.")
         found[hadm_id] = number
     return found
+
+
+def _header(line: str, where: str) -> list[str]:
+    header = [name.strip().lower() for name in _cells(line, where)]
+    if header.count(COLUMN) != 1:
+        raise UserError(
+            f"{where}: {line[:40]!r} is neither a {COLUMN} nor a header with one column {COLUMN}."
+            f" The file has one {COLUMN} a line, or is a CSV parted by commas."
+        )
+    return header
+
+
+def _cells(line: str, where: str) -> list[str]:
+    try:
+        return next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise UserError(f"{where}: {error}.") from None
+
+
+# What a build of the cases needs
+
+
+def check_absent_tables(absent: Collection[str], value_of: Callable[[str], object]) -> None:
+    """Stop where a table is absent that this build needs.
+
+    Args:
+        absent: the tables that are not there, or are empty.
+        value_of: returns the value of a variable.
+
+    Raises:
+        UserError: naming the table and what to do.
+    """
+    extract_source, is_listed = value_of("cdm_extract_source"), bool(value_of("cdm_cohort_file"))
+    extracts = [table for table in _EXTRACTS if table in absent]
+    if is_listed and "cohort_list" in absent:
+        raise UserError(
+            "cdm_cohort_file is set, but the database holds no list. Load it: `python -m medeval"
+            " load mimic4 --cohort-file FILE`."
+        )
+    if not is_listed and {"diagnoses_icd", "d_icd_diagnoses"} & {*absent}:
+        raise UserError(
+            "Without a list of admissions (cdm_cohort_file) the selection rule reads diagnoses_icd"
+            " and d_icd_diagnoses, and they are not there."
+        )
+    if extracts and extract_source == "provided":
+        raise UserError(
+            f"cdm_extract_source is provided, but there is no {', no '.join(extracts)}. Name their"
+            " folder in MEDEVAL_CDM_EXTRACT_DIR."
+        )
+    if "discharge" in absent and (extracts or not is_listed or extract_source == "derived"):
+        raise UserError(
+            "The discharge notes (table discharge) are not there. Only a list of admissions"
+            " (cdm_cohort_file) together with extracts of the notes (MEDEVAL_CDM_EXTRACT_DIR) can"
+            " do without them."
+        )
+
+
+def check_unnamed_list(count: int, schema: str) -> None:
+    """Stop where a list of admissions is loaded and not named: neither used nor passed over.
+
+    Args:
+        count: of its admissions.
+        schema: where it is.
+
+    Raises:
+        UserError: there is one.
+    """
+    if count:
+        raise UserError(
+            f"A list of {count} admissions is loaded ({schema}.cohort_list) and not named. Name it"
+            " to build its cases: --vars '{cdm_cohort_file: FILE}'. For the published selection"
+            f" rule empty it: `truncate table {schema}.cohort_list`."
+        )

@@ -13,34 +13,21 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.facts import Facts
-from medeval.tasks.cdm.lab_names import canonical
-from medeval.tasks.cdm.scores import (
-    IMAGING,
-    LABORATORY,
-    MOST_IMAGING_POINTS,
-    SCORES,
-    required_treatments,
-)
-from medeval.tasks.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
+from medeval.tasks.cdm import scores
+from medeval.tasks.cdm.facts import DATA, Facts, canonical, prompt
+from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST
 from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
 MODEL = "demo-policy-1"
 
-_LONGEST_SUMMARY = 1200
 _SURE = 3
-
-_WORDS: dict[str, Any] = tomllib.loads(
-    (Path(__file__).with_name("data") / "demo.toml").read_text("utf-8")
-)
+_WORDS: dict[str, Any] = tomllib.loads((DATA / "demo.toml").read_text("utf-8"))
 # Words for a diagnosis, and how much they say.
 _SIGNS: Mapping[str, Mapping[str, int]] = {
     diagnosis: dict.fromkeys(words["where_it_hurts"], 1) | dict.fromkeys(words["what_was_found"], 2)
@@ -103,7 +90,7 @@ def local_provider(
         calls = oracle_calls(case, facts)
         made = sum(message["role"] == "tool" for message in item.messages)
         if "tools" in item.parameters and made < len(calls):
-            return _call(calls[made]["name"], calls[made]["arguments"], f"call-{made}")
+            return _call(calls[made], f"call-{made}")
         # The answer under the keys of either way of asking.
         told = oracle_answer(case, facts)
         return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
@@ -117,8 +104,8 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     seen = "\n".join(
         str(message["content"]) for message in messages[1:] if message["role"] != "assistant"
     )
-    if system == prompts.SYSTEM_SUMMARY:
-        return _said(seen[:_LONGEST_SUMMARY])
+    if system == prompt("system_summary"):
+        return _said(seen[:1200])
     scores, support = _scores(seen), _WORDS["support"]
     best = max(scores, key=lambda name: scores[name])
     # Where the words say nothing there is none.
@@ -128,7 +115,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
         treatment = [*_WORDS[best]["treatment"], *support]
     else:
         diagnosis, why = "Abdominal pain of unknown cause", "Nothing points to one organ."
-    if system == prompts.SYSTEM_FULL_INFORMATION:
+    if system == prompt("system_full_information"):
         return _said({"diagnosis": diagnosis, "treatment": treatment})
     is_text = "tools" not in parameters and "Action Input:" in system
     done = [
@@ -143,16 +130,15 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     tools = [tool["function"]["name"] for tool in parameters.get("tools", ())]
     if "tools" not in parameters:
         tools = re.findall(r"^- (\w+): ", system, re.MULTILINE)
-    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
-        (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
-    )
+    last_words = (prompt("decide_text"), prompt("decide_native"))
+    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(last_words)
     wish = None if must_decide else _wish(seen, scores, done, tools)
     if wish is not None and is_text:
         given = json.dumps(wish[1]) if wish[1] else "none"
         action = f"Action: {wish[0]}\nAction Input: {given}"
         return _said(f"Thought: more is to be known.\n{action}")
     if wish is not None:
-        return _call(*wish, f"call_{len(done)}")
+        return _call(wish, f"call_{len(done)}")
     if is_text:
         parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
         return _said(f"Thought: {why}\n{parts}")
@@ -163,20 +149,20 @@ def _wish(
     seen: str, scores: Mapping[str, int], done: Sequence[str], tools: Sequence[str]
 ) -> tuple[str, dict[str, str]] | None:
     """Return what is to be asked for next; None if it is enough."""
-    if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
-        return PHYSICAL_EXAMINATION, {}
-    if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
-        return REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
-    images = done.count(REQUEST_IMAGING)
+    if EXAMINE in tools and EXAMINE not in done:
+        return EXAMINE, {}
+    if TEST in tools and TEST not in done:
+        return TEST, {"test_name": _WORDS["labs"]}
+    images = done.count(IMAGE)
     first, second, *_ = sorted(scores.values(), reverse=True)
     is_enough = images > 1 or (images == 1 and first - second >= _SURE)
-    if REQUEST_IMAGING not in tools or is_enough:
+    if IMAGE not in tools or is_enough:
         return None
     # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
     is_ct = first > 0 and max(scores, key=lambda name: scores[name]) == "diverticulitis"
     if images:
         is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
-    return REQUEST_IMAGING, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
+    return IMAGE, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
 
 
 def _scores(seen: str) -> dict[str, int]:
@@ -199,13 +185,13 @@ def _said(text: str | Mapping[str, Any]) -> Completion:
     return Completion(text, finish_reason="stop", model=MODEL)
 
 
-def _call(tool: str, arguments: Mapping[str, str], name: str) -> Completion:
-    call = ToolCall(name, tool, json.dumps(dict(arguments)))
+def _call(wish: tuple[str, dict[str, str]], name: str) -> Completion:
+    call = ToolCall(name, wish[0], json.dumps(wish[1]))
     return Completion("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
 
 
-def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
-    """Return the calls, each with `name` and `arguments`, that earn every point for conduct.
+def oracle_calls(case: ClinicalCase, facts: Facts) -> list[tuple[str, dict[str, str]]]:
+    """Return the calls, each a tool's name and arguments, that earn every point for conduct.
 
     They are made through a `Toolbox`: the examination first, one test of each category that is
     needed, one preferred imaging.
@@ -219,27 +205,23 @@ def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
         tests.append(next(name for name, of in names if wanted.issuperset(canonical(of, labs))))
     best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
     imaging = {"region": best.region, "modality": best.modality}
-    return [
-        {"name": PHYSICAL_EXAMINATION, "arguments": {}},
-        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": ", ".join(tests)}},
-        {"name": REQUEST_IMAGING, "arguments": imaging},
-    ]
+    return [(EXAMINE, {}), (TEST, {"test_name": ", ".join(tests)}), (IMAGE, imaging)]
 
 
 def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
     """Return the answer that is right: the pathology and all treatments that the case needs."""
-    required = required_treatments(case, facts, 2)
+    required = scores.required_treatments(case, facts, 2)
     treatment: list[str] = []
     for one in facts.treatments[str(case.pathology)]:
-        if not required[one.name]:
-            continue
         words = one.shown_or_requested + one.requested
         firsts = [group[0] for group in one.requested_groups] or [*words[:1]]
-        treatment += firsts or [" ".join(one.requested_pairs[0])]
+        if required[one.name]:
+            treatment += firsts or [" ".join(one.requested_pairs[0])]
     return {"final_diagnosis": str(case.pathology), "treatment": treatment}
 
 
 def best_scores(pathology: str, facts: Facts) -> dict[str, float]:
     """Return the most that each score can be for a pathology."""
-    most = {LABORATORY: len(facts.labs.required[pathology]), IMAGING: MOST_IMAGING_POINTS}
-    return {**dict.fromkeys(SCORES, 1), **most}
+    found: dict[str, float] = dict.fromkeys(scores.SCORES, 1)
+    found[scores.LABORATORY] = len(facts.labs.required[pathology])
+    return found | {scores.IMAGING: scores.MOST_IMAGING_POINTS}

@@ -1,61 +1,252 @@
 """The model at the bedside: it is told the history, asks for what it needs, and decides.
 
-What came of each case is read back from the run's folder, for scores to be made of it.
+A conversation is kept short enough for the model after Hager et al. (Nature Medicine 30, 2024):
+near the limit what was found is summarised by the model itself; when that helps no more it is cut
+to the budget, and the model has to decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.inference.cost import longest_reply
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
-from medeval.inference.journal import Line, read_journal
-from medeval.inference.run import RESPONSES
-from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, failed
-from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.context import UNLIMITED, ContextBudget, Conversation
-from medeval.tasks.cdm.facts import Facts
-from medeval.tasks.cdm.lab_names import LabMapping
-from medeval.tasks.cdm.tool_protocols import (
-    PROTOCOLS,
-    FinalAnswer,
-    Reply,
-    ToolCall,
-    ToolProtocol,
-    partial_answer,
+from medeval.inference.openai_replies import text_of
+from medeval.inference.tokens import ContextWindow, Counter, EstimatedTokens
+from medeval.inference.types import (
+    Ask,
+    AskModel,
+    Finished,
+    Item,
+    Message,
+    Model,
+    Outcome,
+    Turn,
+    canonical,
+    failed,
 )
-from medeval.tasks.cdm.tools import TOOLS, ToolAnswer, Toolbox, require_tools
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
+from medeval.tasks.cdm.text_protocol import PROTOCOLS, FinalAnswer, Reply, ToolCall, partial_answer
+from medeval.tasks.cdm.tools import Answer, Toolbox, require_tools
 from medeval.text import split_thinking
 
-STEP_LIMIT = "step_limit"
+if TYPE_CHECKING:
+    from medeval.tasks.cdm.task import CdmOptions
+
 CONTEXT_LIMIT = "context_limit"
+SUMMARISED, TRUNCATED = "summarised", "truncated"
+# Tokens that a conversation leaves free.
+MARGIN = 100
 _ENDS = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING)
 
 
 @dataclass(frozen=True)
-class LoopOptions:
-    """How the model may use tools.
+class ContextBudget:
+    """How long a prompt may be.
 
     Attributes:
-        tool_protocol: in the endpoint's own form, or in text.
-        max_rounds: steps with tools, after which the model has to decide.
-        max_calls: calls in one step; more are not made.
-        tools: those that there are.
+        counter: counts prompts.
+        size: tokens of the longest prompt.
     """
 
-    tool_protocol: ToolProtocol = "native"
-    max_rounds: int = 20
-    max_calls: int = 10
-    tools: tuple[str, ...] = TOOLS
+    counter: Counter
+    size: int
+
+    async def holds(self, item: Item) -> bool:
+        """Tell whether a prompt fits.
+
+        Raises:
+            CallFailedError: the server counts and did not reply.
+        """
+        # No prompt has more tokens than its JSON has bytes: most need not be counted.
+        if len(canonical([list(map(dict, item.messages)), dict(item.parameters)])) <= self.size:
+            return True
+        return await self.counter.count(item) <= self.size
+
+    async def cut_to_fit(self, text: str, item_with: Callable[[str], Item]) -> str:
+        """Return as much of the beginning of a text as fits into a prompt.
+
+        Args:
+            text: to be cut.
+            item_with: makes the prompt with a text in its place.
+        """
+        if not text or await self.holds(item_with(text)):
+            return text
+        bare = await self.counter.count(item_with(""))
+        room = max(0, self.size - bare)
+        for _ in range(12):
+            tokens = await self.counter.count(item_with(text)) - bare
+            if tokens <= room:
+                return text
+            # A little more than the mean length of its tokens says.
+            text = text[: int(len(text) * room / tokens * 0.97)]
+        return ""
 
 
-@dataclass(frozen=True)
+UNLIMITED = ContextBudget(EstimatedTokens(), sys.maxsize)
+
+
+def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBudget:
+    """Return the budget that prompts have.
+
+    Args:
+        window: what the model takes in.
+        provider: whose parameters may set a longest reply, which is kept free.
+        margin: tokens that are kept free at least.
+
+    Raises:
+        UserError: what is kept free leaves no budget for a prompt.
+    """
+    reply = longest_reply(provider) or 0
+    size = window.limit - max(margin, reply)
+    if size > 0:
+        return ContextBudget(window.counter, size)
+    kept, advice = f"{margin} are always kept free", "ask a model that takes more"
+    first = "--context-limit to what the model takes"
+    if reply > margin:
+        kept, first = f"max_tokens keeps {reply:,} for the reply", "max_tokens lower"
+        advice = "--context-limit higher if the model takes more"
+    told = {"user": " (--context-limit)", "server": " (so the server says)"}
+    raise UserError(
+        f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')} and {kept}: none"
+        f" are left for a prompt. Set {first}, or {advice}."
+    )
+
+
+async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget) -> str:
+    """Return a text as the model summarises it; as it was if the model writes nothing.
+
+    Args:
+        text: to be summarised; cut first if it is too long for that.
+        item: any other request of the episode.
+        ask: asks the model.
+        budget: of prompts.
+    """
+    system = {"role": "system", "content": prompt("system_summary")}
+    request = replace(item, messages=[system], parameters={})
+    text = await budget.cut_to_fit(
+        text, lambda kept: replace(request, messages=_with_user([system], kept))
+    )
+    turn = await ask(Ask(_with_user([system], text)))
+    return said_in(turn) or text
+
+
+class Conversation:
+    """The messages of one conversation.
+
+    Args:
+        item: the first request; its id and class are those of all others.
+        ask: asks the model.
+        budget: of prompts.
+
+    Attributes:
+        must_decide: nothing more may be asked for, since there is no budget for an answer.
+        measures: what was done to the conversation, in order.
+    """
+
+    def __init__(self, item: Item, ask: AskModel, budget: ContextBudget) -> None:
+        self.must_decide = False
+        self.measures: list[str] = []
+        self._item = item
+        self._ask = ask
+        self._budget = budget
+        self._found = ""
+        self._steps: list[Message] = []
+
+    def add(self, *messages: Message) -> None:
+        """Add messages."""
+        self._steps += messages
+
+    def say(self, text: str) -> None:
+        """Add words of the user."""
+        self._steps = _with_user(self._steps, text)
+
+    async def ask(self, parameters: Mapping[str, Any], last_words: str = "") -> Turn | None:
+        """Ask the model, with the conversation made shorter as long as it must and can be.
+
+        None is returned if it cannot be made short enough, or if it has to be cut and there are no
+        last words.
+
+        Args:
+            parameters: of the request.
+            last_words: of the user, that have the model decide; without them nothing is cut yet.
+        """
+        while not self.must_decide or last_words:
+            head = list(self._item.messages)
+            if self._found:
+                head = _with_user(head, prompt("found_so_far", text=self._found))
+            steps = self._steps
+            if steps and steps[0]["role"] == "user":
+                # Many templates take no two messages of one speaker.
+                head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
+            messages = [*head, *steps]
+            messages = _with_user(messages, last_words) if last_words else messages
+            item = replace(self._item, messages=messages, parameters=parameters)
+            if not await self._budget.holds(item) and await self._shorten(parameters, last_words):
+                continue
+            turn = await self._ask(Ask(messages, parameters))
+            if turn.completion is not None:
+                return turn
+            if not await self._shorten(parameters, last_words, was_refused=True):
+                return None
+        return None
+
+    async def _shorten(
+        self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
+    ) -> bool:
+        """Shorten the conversation by one step; False if no step is left.
+
+        Where the endpoint found too long what was counted as fitting, half of it is cut.
+        """
+        told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
+        if self._steps and self.measures.count(SUMMARISED) < 3:
+            self.measures.append(SUMMARISED)
+            self._found = await shortened(told, self._item, self._ask, self._budget)
+            self._steps = []
+            return True
+        if not told or self.measures.count(TRUNCATED) >= 4:
+            return False
+        self.must_decide = True
+        if last_words:
+            self.measures.append(TRUNCATED)
+            self._steps = []
+
+            def item_with(text: str) -> Item:
+                words = f"{prompt('found_so_far', text=text)}\n\n{last_words}"
+                messages = _with_user(self._item.messages, words)
+                return replace(self._item, messages=messages, parameters=parameters)
+
+            told = told[: len(told) // 2] if was_refused else told
+            self._found = await self._budget.cut_to_fit(told, item_with)
+        return True
+
+
+def _with_user(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return messages that end in words of the user, joined to those that are there."""
+    if not messages or messages[-1]["role"] != "user":
+        return [*messages, {"role": "user", "content": text}]
+    *before, last = messages
+    return [*before, {"role": "user", "content": f"{last['content']}\n\n{text}"}]
+
+
+def _told(message: Message) -> str:
+    """Return a message as a line of what was asked and found."""
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    asked = [f"Asked: {call['name']} {call['arguments']}" for call in calls]
+    return "\n".join(part for part in (text_of(message.get("content")), *asked) if part)
+
+
+def said_in(turn: Turn) -> str:
+    """Return what a reply says without its thinking."""
+    return "" if turn.completion is None else split_thinking(turn.completion.text).answer
+
+
+@dataclass
 class CaseEpisode:
     """What conversations about one case have in common; see `Episode`.
 
@@ -90,25 +281,28 @@ def too_long(record: Mapping[str, Any]) -> Finished:
     return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, record, failure)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToolLoop(CaseEpisode):
+@dataclass(kw_only=True)
+class ToolEpisode(CaseEpisode):
     """A conversation that begins with the history.
 
     Attributes:
         facts: of the tools.
-        mapping: all tests by their label.
+        names: of tests.
         options: how the model may use the tools.
     """
 
     facts: Facts
-    mapping: LabMapping
-    options: LoopOptions
+    names: LabNames
+    options: CdmOptions
+
+    def __post_init__(self) -> None:
+        self._tools = require_tools(self.options.tools)
 
     @property
     def opening(self) -> Ask:
         """System prompt, history and tools."""
-        protocol = PROTOCOLS[self.options.tool_protocol](require_tools(self.options.tools))
-        history = prompts.history(self.case.history_of_present_illness)
+        protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
+        history = prompt("history", text=self.case.history_of_present_illness.strip())
         messages = [
             {"role": "system", "content": protocol.system},
             {"role": "user", "content": history},
@@ -117,69 +311,45 @@ class ToolLoop(CaseEpisode):
 
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
-        episode = ToolEpisode(self, ask)
+        self._protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
+        self._toolbox = Toolbox(self.case, self.facts, self.names, self._tools)
+        self._conversation = Conversation(self.item(self.opening), ask, self.budget)
+        self._calls: list[dict[str, Any]] = []
+        self._rounds = self._customs = 0
+        self._is_reasked = False
+        self._part: FinalAnswer | None = None
         try:
-            return await episode.run()
+            return await self._run()
         except CallFailedError as error:
             if error.stops_the_run:
                 raise
-            return failed(error.failure, episode.record())
+            return failed(error.failure, self._record())
 
-
-def tool_loops(
-    cases: Iterable[ClinicalCase],
-    facts: Facts,
-    mapping: LabMapping,
-    options: LoopOptions,
-    budget: ContextBudget = UNLIMITED,
-) -> Iterator[ToolLoop]:
-    """Yield the conversation about each case."""
-    for case in cases:
-        yield ToolLoop(case, budget, facts=facts, mapping=mapping, options=options)
-
-
-class ToolEpisode:
-    """One conversation under way."""
-
-    def __init__(self, loop: ToolLoop, ask: AskModel) -> None:
-        self._options = loop.options
-        tools = require_tools(loop.options.tools)
-        self._protocol = PROTOCOLS[loop.options.tool_protocol](tools)
-        self._toolbox = Toolbox(loop.case, loop.facts, mapping=loop.mapping, enabled=tools)
-        self._conversation = Conversation(loop.item(loop.opening), ask, loop.budget)
-        self._calls: list[dict[str, Any]] = []
-        self._rounds = 0
-        self._customs = 0
-        self._is_reasked = False
-        self._part: FinalAnswer | None = None
-
-    async def run(self) -> Finished:
+    async def _run(self) -> Finished:
         """Go on until the model answers, or until it has to decide."""
-        reason = STEP_LIMIT
         parameters = self._protocol.parameters(is_deciding=False)
-        while self._rounds < self._options.max_rounds:
+        while self._rounds < self.options.max_rounds:
             turn = await self._conversation.ask(parameters)
             if turn is None and not self._conversation.must_decide:
-                return too_long(self.record())
+                return too_long(self._record())
             if turn is None:
-                reason = CONTEXT_LIMIT
-                break
+                return await self._decision(CONTEXT_LIMIT)
             reply = self._read(turn)
             if reply is None or reply.answer is not None:
                 return self._finished(turn, reply)
             self._conversation.add(reply.message)
             if reply.calls:
                 self._rounds += 1
-                self._make(reply.calls)
+                self._answer([(call, self._made(call, n)) for n, call in enumerate(reply.calls)])
             elif self._is_reasked:
                 return self._unreadable(turn)
             else:
-                self._ask_again(turn, self._protocol.ask_again)
-        return await self._decision(reason)
+                self._ask_again(turn, prompt(f"ask_again_{self.options.tool_protocol}"))
+        return await self._decision("step_limit")
 
     async def _decision(self, reason: str) -> Finished:
         """Have the model decide, without tools; a reply that does not is asked for once more."""
-        words = self._protocol.decide
+        words = prompt(f"decide_{self.options.tool_protocol}")
         parameters = self._protocol.parameters(is_deciding=True)
         for is_last in (False, True):
             turn = await self._conversation.ask(parameters, words)
@@ -192,8 +362,9 @@ class ToolEpisode:
                 return self._unreadable(turn, reason)
             self._ask_again(turn, words)
             self._conversation.add(reply.message)
-            self._answer([(call, _unmade(prompts.NO_MORE_CALLS, call)) for call in reply.calls])
-        return too_long(self.record())
+            none = prompt("no_more_calls")
+            self._answer([(call, _unmade(none, call)) for call in reply.calls])
+        return too_long(self._record())
 
     def _read(self, turn: Turn) -> Reply | None:
         """Read a reply; None if it was cut off or refused, which is the end."""
@@ -203,26 +374,19 @@ class ToolEpisode:
         self._customs += reply.customs
         return reply
 
-    def _make(self, calls: Sequence[ToolCall]) -> None:
-        """Make the calls of one step."""
-        made = []
-        for number, call in enumerate(calls):
-            if number >= self._options.max_calls:
-                answer = _unmade(prompts.TOO_MANY_CALLS, call)
-            elif call.arguments is None:
-                names = prompts.ARGUMENTS[call.name] if call.name in self._options.tools else ()
-                takes = ", ".join(names) or "none"
-                answer = _unmade(prompts.BAD_ARGUMENTS.format(arguments=takes), call)
-            else:
-                answer = self._toolbox.call(call.name, call.arguments)
-            made.append((call, answer))
-        self._answer(made)
+    def _made(self, call: ToolCall, number: int) -> Answer:
+        """Make a call of one step; return what became of it."""
+        if number >= self.options.max_calls:
+            return _unmade(prompt("too_many_calls"), call)
+        if call.arguments is None:
+            takes = ", ".join(ARGUMENTS[call.name] if call.name in self._tools else ()) or "none"
+            return _unmade(prompt("bad_arguments", arguments=takes), call)
+        return self._toolbox.call(call.name, call.arguments)
 
-    def _answer(self, made: Sequence[tuple[ToolCall, ToolAnswer]]) -> None:
+    def _answer(self, made: Sequence[tuple[ToolCall, Answer]]) -> None:
         """Tell the model what became of its calls, and keep the records of them."""
-        self._calls += [{**answer.record, "round": self._rounds} for _, answer in made]
-        told = [(call, answer.text) for call, answer in made]
-        self._conversation.add(*self._protocol.answered(told))
+        self._calls += [{**record, "round": self._rounds} for _, (_, record) in made]
+        self._conversation.add(*self._protocol.answered([(call, text) for call, (text, _) in made]))
 
     def _ask_again(self, turn: Turn, words: str) -> None:
         self._is_reasked = True
@@ -232,8 +396,7 @@ class ToolEpisode:
     def _keep_part(self, turn: Turn) -> None:
         """Keep what a reply holds of an answer, for when no whole one comes."""
         if turn.completion is not None and not turn.completion.tool_calls:
-            said = split_thinking(turn.completion.text).answer
-            self._part = partial_answer(said) or self._part
+            self._part = partial_answer(said_in(turn)) or self._part
 
     def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
         self._keep_part(turn)
@@ -245,9 +408,9 @@ class ToolEpisode:
         answer = None if reply is None else reply.answer
         outcome = turn.outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
-        return Finished(outcome, text, reason, self.record(answer))
+        return Finished(outcome, text, reason, self._record(answer))
 
-    def record(self, answer: FinalAnswer | None = None) -> dict[str, Any]:
+    def _record(self, answer: FinalAnswer | None = None) -> dict[str, Any]:
         """Return what a score needs to know of the way so far."""
         return {
             "answer": answer and asdict(answer),
@@ -260,88 +423,6 @@ class ToolEpisode:
         }
 
 
-def _unmade(text: str, call: ToolCall) -> ToolAnswer:
+def _unmade(text: str, call: ToolCall) -> Answer:
     """Return the answer to a call that no tool has seen."""
-    record = {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}
-    return ToolAnswer(text, record)
-
-
-@dataclass(frozen=True)
-class Transcript:
-    """What came of one case, or of one sample of it.
-
-    Attributes:
-        case: with its ground truth.
-        sample: 0, or the number of the order of its information.
-        outcome: the end it came to; None if it has not come to one.
-        reason: why it ended otherwise than usual, in one word; empty for the usual end.
-        answer: what the model decided; None if it did not.
-        calls: records of its tools in the order of the calls, each with its round; None where it
-            had no tools.
-        rounds: steps with tools.
-        turns: requests to the model, summaries and questions asked again included.
-        invalid_calls: calls of tools that were none.
-        custom_parsings: places where another layout than the one asked for had to be understood.
-        is_reasked: whether an answer had to be asked for again.
-        context: what was done to make the conversation fit, in order.
-        error: the kind of failure; empty if there was none.
-    """
-
-    case: ClinicalCase
-    sample: int
-    outcome: Outcome | None
-    reason: str = ""
-    answer: FinalAnswer | None = None
-    calls: tuple[dict[str, Any], ...] | None = None
-    rounds: int = 0
-    turns: int = 0
-    invalid_calls: int = 0
-    custom_parsings: int = 0
-    is_reasked: bool = False
-    context: tuple[str, ...] = ()
-    error: str = ""
-
-
-_TRANSCRIPT = TypeAdapter(Transcript)
-
-
-def read_transcripts(
-    folder: Path, cases: Iterable[ClinicalCase], samples: int = 1
-) -> list[Transcript]:
-    """Return what came of each case, in the order of the cases and of their samples.
-
-    A sample without a line has a transcript without an outcome: nothing leaves the denominator
-    unseen, wherever a run stopped.
-
-    Args:
-        folder: of the run.
-        cases: all that were to be asked.
-        samples: how often each of them was to be asked.
-
-    Raises:
-        UserError: there is no journal, a line of it is of none of the cases, or it is not of a run
-            of this benchmark.
-    """
-    path = folder / RESPONSES
-    if not path.is_file():
-        raise UserError(f"{path}: there are no answers. Run the model first.")
-    by_case: dict[str, list[Line]] = {}
-    for line in read_journal(path):
-        by_case.setdefault(line["item"], []).append(line)
-    transcripts: list[Transcript] = []
-    for case in cases:
-        lines = {int(line["sample"]): line for line in by_case.pop(str(case.hadm_id), [])}
-        for sample in sorted({*range(samples), *lines}):
-            told: dict[str, Any] = {"case": case, "sample": sample, "outcome": None}
-            if (end := lines.get(sample)) is not None:
-                if not isinstance(episode := end.get("episode"), dict):
-                    raise UserError(f"{path} is not of a run of the CDM benchmark.")
-                error = (end.get("error") or {}).get("kind", "")
-                told = {**episode, **told, "outcome": end["outcome"], "error": error}
-            transcripts.append(_TRANSCRIPT.validate_python(told))
-    if by_case:
-        raise UserError(
-            f"{path} holds {len(by_case)} cases that are not among those given, such as"
-            f" {min(by_case)}. Read it with the cases of its run."
-        )
-    return transcripts
+    return text, {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}

@@ -7,12 +7,15 @@ the number of statements does not depend on the number of cases, and memory hold
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Annotated, Any
@@ -24,14 +27,10 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
 from medeval.progress import Advance, progress
-from medeval.tasks.cdm import case_json
-from medeval.tasks.cdm.case_json import CULTURE, REPORT, TREATMENT, Case, named
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "cdm"
-BENCHMARK = "benchmark.json"
-LINES = "benchmark.jsonl"
-PROVENANCE = "cases_provenance.jsonl"
+BENCHMARK, LINES, PROVENANCE = "benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl"
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NO_PATHOLOGY = "none"
 REFERENCE = "reference"
@@ -40,18 +39,41 @@ TEXT_NAMES = {
     "specification": ("history_of_present_illness", "physical_exams"),
     REFERENCE: ("patient_history", "physical_exam_text"),
 }
-CASES = "cdm_cases"
-ISSUES = "cdm_case_issues"
-SETTINGS = "cdm_build_settings"
-LAB_TESTS = "cdm_lab_test_mapping"
-LAB_TEST_MAPPING = "lab_test_mapping.json"
-
-
-class Mode(StrEnum):
-    """Which results of a test a case shows."""
-
-    FIRST_ONLY = "first_only"
-    EXTENDED = "extended"
+CASES, ISSUES, SETTINGS = "cdm_cases", "cdm_case_issues", "cdm_build_settings"
+LAB_TESTS, LAB_TEST_MAPPING = "cdm_lab_test_mapping", "lab_test_mapping.json"
+# Of each published table that a case is made of: the tables of all events and of the first ones,
+# the columns that a case needs, and their order within a case.
+_PARTS = {
+    "lab_results": (
+        ("cdm_lab_results", "cdm_first_lab_results"),
+        "itemid, test_name, fluid, category, valuenum, value_text, value_origin, unit, flag,"
+        " ref_range_lower, ref_range_upper, charttime, sequence_num",
+        "r.charttime nulls last, r.itemid, r.sequence_num, r.labevent_id",
+    ),
+    "microbiology_events": (
+        ("cdm_microbiology_events", "cdm_first_microbiology_events"),
+        "test_itemid, test_name, spec_type_desc, organism_name, comments, charttime, sequence_num",
+        "r.charttime nulls last, r.test_itemid nulls last, r.sequence_num,"
+        ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
+    ),
+    "radiology_reports": (
+        ("cdm_radiology_reports", "cdm_first_radiology_reports"),
+        "note_id, exam_name, region, modality, text, charttime, sequence_num",
+        'r.note_id collate "C", r.sequence_num',
+    ),
+    "diagnoses": (("cdm_diagnoses", "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
+    "treatments": (("cdm_treatments", "cdm_treatments"), "title, icd_code, is_coded", "r.position"),
+}
+_EVENTS = tuple(_PARTS)[:3]
+_CASE = (
+    "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission,"
+    " history_of_present_illness, physical_exams, data_class, extract_source"
+)
+TABLES = (
+    *(CASES, ISSUES, SETTINGS),
+    *sorted({table for tables, *_ in _PARTS.values() for table in tables}),
+)
+Case = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -80,9 +102,9 @@ class Options:
             raise UserError("--first-only and --extended exclude each other.")
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> str:
         """The first result of each test, or up to three before the first procedure."""
-        return Mode.FIRST_ONLY if self.first_only else Mode.EXTENDED
+        return "first_only" if self.first_only else "extended"
 
 
 def export(warehouse: Warehouse, request: Request) -> list[str]:
@@ -97,6 +119,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     choice: Options = request.options
     build = newest_build(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
+    rules = settings["rules"]
     listed = warehouse.count(schema_name(NAME), CASES)
     last = listed if choice.num_cases is None else min(choice.num_cases, listed)
     if choice.num_cases is not None and choice.num_cases > listed:
@@ -106,11 +129,11 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             file=sys.stderr,
         )
     issues = read_issues(warehouse, choice.mode, last)
-    lost = {} if settings["rules"] != REFERENCE else issues
+    lost = issues if rules == REFERENCE else {}
     with ExportFolder(request.out / NAME) as folder:
         with progress(NAME, lambda: last) as advance:
-            cases = read_cases(warehouse, settings["rules"], choice.mode, last)
-            pathologies, results, skipped = _write(folder, cases, settings["rules"], lost, advance)
+            cases = read_cases(warehouse, rules, choice.mode, last)
+            pathologies, results, skipped = _write(folder, cases, rules, lost, advance)
         n_cases, reasons = pathologies.total(), _counts(_issue_counts(skipped))
         if not listed:
             raise UserError(
@@ -123,7 +146,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
         manifest["tasks"][NAME] = {
             **settings,
-            "mode": str(choice.mode),
+            "mode": choice.mode,
             "num_cases": choice.num_cases,
             "listed": listed,
             "read": last,
@@ -137,16 +160,16 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     absent = [name for name in PATHOLOGIES if not pathologies[name]]
     if absent and choice.num_cases is None:
         print(f"medeval: no case of {', '.join(absent)} in the cohort", file=sys.stderr)
-    left_out = (
-        f"{len(skipped):,} cases that the reference loses are left out ({reasons}); the manifest"
-        " names them"
-    )
-    return [
-        f"{folder.folder / BENCHMARK}: {n_cases:,} cases ({_counts(pathologies)}),"
-        f" {settings['rules']} rules, {choice.mode}",
-        *([left_out] if skipped else []),
-        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
+    told = [
+        f"{folder.folder / BENCHMARK}: {n_cases:,} cases ({_counts(pathologies)}), {rules} rules,"
+        f" {choice.mode}"
     ]
+    if skipped:
+        told.append(
+            f"{len(skipped):,} cases that the reference loses are left out ({reasons}); the"
+            " manifest names them"
+        )
+    return [*told, f"{folder.folder / MANIFEST}: data class {manifest['data_class']}"]
 
 
 def _write(
@@ -169,24 +192,24 @@ def _write(
         benchmark = stack.enter_context(folder.create(BENCHMARK, NAME))
         lines = stack.enter_context(folder.create(LINES, NAME))
         beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if is_reference else None
-        benchmark.write(case_json.HEAD.encode(), 0)
+        benchmark.write(b'{\n  "cases": [\n', 0)
         for case, about in cases:
             advance(1)
             hadm_id = case["hadm_id"]
             if hadm_id in lost:
                 skipped[hadm_id] = lost[hadm_id]
                 continue
-            text = "    " + case_json.indented(case if is_reference else case | about, 4)
-            between = ",\n" if pathologies else ""
-            benchmark.write((between + text).encode(), 1)
-            lines.write(case_json.one_line(text).encode(), 1)
+            text = "    " + indented(case if is_reference else case | about, 4)
+            benchmark.write(((",\n" if pathologies else "") + text).encode(), 1)
+            # A line break inside a text is written `\\n`, so each one here is between two values.
+            lines.write((" ".join(map(str.lstrip, text.split("\n"))).lstrip() + "\n").encode(), 1)
             if beside is not None:
                 line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)
                 beside.write(f"{line}\n".encode(), 1)
             pathologies[case["pathology"] or NO_PATHOLOGY] += 1
-            for kind in ("lab_results", "microbiology_events", "radiology_reports"):
+            for kind in _EVENTS:
                 results[kind] += len(case[kind])
-        benchmark.write(case_json.TAIL.encode(), 0)
+        benchmark.write(b"\n  ]\n}", 0)
     return pathologies, results, skipped
 
 
@@ -204,51 +227,16 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
     A name in a request becomes items by it. The layout is that of the ancestor's
     `lab_test_mapping.json`, a test a line.
     """
-    columns = ["itemid", "label", "fluid", "category", "result_count", "corresponding_ids"]
+    columns = "itemid, label, fluid, category, result_count, corresponding_ids"
     order = 'order by itemid, label collate "C"'
     before = "["
     with folder.create(LAB_TEST_MAPPING, NAME) as file:
-        for row in chain.from_iterable(
-            warehouse.select(columns, schema_name(NAME), LAB_TESTS, order)
-        ):
-            test = named("itemid, label, fluid, category, count, corresponding_ids", row)
+        for row in flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order)):
+            test = _named(columns.replace("result_count", "count"), row)
             test["corresponding_ids"] = [int(one) for one in test["corresponding_ids"].split(",")]
             file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
             before = ","
         file.write(b"\n]\n" if before == "," else b"[]\n", 0)
-
-
-# The rows of a case
-
-
-# Of each published table that a case is made of: the tables of all events and of the first ones,
-# the columns that a case needs, and their order within a case.
-_PARTS = (
-    (
-        ("cdm_lab_results", "cdm_first_lab_results"),
-        "itemid, test_name, fluid, category, valuenum, value_text, value_origin, unit, flag,"
-        " ref_range_lower, ref_range_upper, charttime, sequence_num",
-        "r.charttime nulls last, r.itemid, r.sequence_num, r.labevent_id",
-    ),
-    (
-        ("cdm_microbiology_events", "cdm_first_microbiology_events"),
-        CULTURE,
-        "r.charttime nulls last, r.test_itemid nulls last, r.sequence_num,"
-        ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
-    ),
-    (
-        ("cdm_radiology_reports", "cdm_first_radiology_reports"),
-        REPORT,
-        'r.note_id collate "C", r.sequence_num',
-    ),
-    (("cdm_diagnoses", "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
-    (("cdm_treatments", "cdm_treatments"), TREATMENT, "r.position"),
-)
-_CASE = (
-    "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission,"
-    " history_of_present_illness, physical_exams, data_class, extract_source"
-)
-TABLES = (CASES, ISSUES, SETTINGS, *sorted({table for tables, *_ in _PARTS for table in tables}))
 
 
 def read_settings(warehouse: Warehouse) -> dict[str, Any]:
@@ -261,34 +249,29 @@ def read_settings(warehouse: Warehouse) -> dict[str, Any]:
     found = flat(warehouse.select([columns], schema_name(NAME), SETTINGS))
     if len(found) != 1:
         raise UserError(f"{SETTINGS} has {len(found)} rows, not one. Run `dbt build --select cdm`.")
-    settings = named(columns, found[0])
+    settings = _named(columns, found[0])
     if settings["rules"] not in TEXT_NAMES:
         rules = settings["rules"]
         raise UserError(f"The tables of {NAME} were built by unknown rules {rules!r}.")
     return settings
 
 
-def read_issues(warehouse: Warehouse, mode: Mode, last: int) -> dict[int, list[str]]:
+def read_issues(warehouse: Warehouse, mode: str, last: int) -> dict[int, list[str]]:
     """Return what is wrong with the cases up to a place of the list, in the mode of the export."""
     cases = warehouse.relation(schema_name(NAME), CASES)
-    issues: dict[int, list[str]] = {}
-    for hadm_id, issue in flat(
-        warehouse.select(
-            ["c.hadm_id", "r.issue"],
-            schema_name(NAME),
-            ISSUES,
-            f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
-            f" where r.in_{mode} and c.list_position <= $1"
-            ' order by c.list_position, r.issue collate "C"',
-            (last,),
-        )
-    ):
-        issues.setdefault(hadm_id, []).append(issue)
+    rows = (
+        f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
+        f" where r.in_{mode} and c.list_position <= $1"
+        ' order by c.list_position, r.issue collate "C"'
+    )
+    columns, issues = ["c.hadm_id", "r.issue"], defaultdict[int, list[str]](list)
+    for hadm_id, issue in flat(warehouse.select(columns, schema_name(NAME), ISSUES, rows, (last,))):
+        issues[hadm_id].append(issue)
     return issues
 
 
 def read_cases(
-    warehouse: Warehouse, rules: str, mode: Mode, last: int
+    warehouse: Warehouse, rules: str, mode: str, last: int
 ) -> Iterator[tuple[Case, Case]]:
     """Yield the cases up to a place of the list, in its order, and what each says of itself.
 
@@ -299,12 +282,12 @@ def read_cases(
     history_name, exam_name = TEXT_NAMES[rules]
     is_extended = rules != REFERENCE
     labs, cultures, reports, diagnoses, treatments = (
-        _PerCase(warehouse, tables[mode is Mode.FIRST_ONLY], columns, order)
-        for tables, columns, order in _PARTS
+        _by_position(warehouse, tables[mode == "first_only"], columns, order)
+        for tables, columns, order in _PARTS.values()
     )
     batches = warehouse.select([_CASE], schema_name(NAME), CASES, "order by list_position")
     for each in islice(chain.from_iterable(batches), last):
-        row = named(_CASE, each)
+        row = _named(_CASE, each)
         position = row["list_position"]
         person = {"age": row["age"], "gender": row["gender"]}
         if is_extended:
@@ -314,47 +297,146 @@ def read_cases(
             "pathology": row["pathology"],
             "demographics": person if row["has_demographics"] else None,
             history_name: row["history_of_present_illness"] or "",
-            "lab_results": [case_json.lab_result(each, is_extended) for each in labs.of(position)],
-            "microbiology_events": [
-                case_json.timed(CULTURE, each) for each in cultures.of(position)
-            ],
-            "radiology_reports": [case_json.timed(REPORT, each) for each in reports.of(position)],
+            "lab_results": [_lab_result(lab, is_extended) for lab in labs(position)],
+            "microbiology_events": [_event("microbiology_events", of) for of in cultures(position)],
+            "radiology_reports": [_event("radiology_reports", of) for of in reports(position)],
             exam_name: row["physical_exams"] or "",
             "ground_truth": {
-                "primary_diagnosis": [
-                    title for title, is_primary in diagnoses.of(position) if is_primary
-                ],
-                "treatments": [named(TREATMENT, each) for each in treatments.of(position)],
+                "primary_diagnosis": [title for title, primary in diagnoses(position) if primary],
+                "treatments": [_named(_PARTS["treatments"][1], of) for of in treatments(position)],
             },
         }
-        origin = {"rules": rules, "mode": str(mode)}
-        origin["extract_source"] = row["extract_source"]
+        origin = {"rules": rules, "mode": mode, "extract_source": row["extract_source"]}
         yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 
 
-class _PerCase:
-    """Rows of a table that are given out case by case."""
+def _by_position(
+    warehouse: Warehouse, table: str, columns: str, order: str
+) -> Callable[[int], Sequence[Row]]:
+    """Return what gives out rows of a table case by case, in the order of the cases."""
+    cases = warehouse.relation(schema_name(NAME), CASES)
+    batches = warehouse.select(
+        ["c.list_position", *(f"r.{column}" for column in columns.split(", "))],
+        schema_name(NAME),
+        table,
+        f"as r inner join {cases} as c on r.hadm_id = c.hadm_id order by c.list_position, {order}",
+    )
+    groups = groupby(chain.from_iterable(batches), key=itemgetter(0))
+    waiting: tuple[int, list[Row]] = (-1, [])
 
-    def __init__(self, warehouse: Warehouse, table: str, columns: str, order: str) -> None:
-        cases = warehouse.relation(schema_name(NAME), CASES)
-        batches = warehouse.select(
-            ["c.list_position", *(f"r.{column}" for column in columns.split(", "))],
-            schema_name(NAME),
-            table,
-            f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
-            f" order by c.list_position, {order}",
-        )
-        self._groups = groupby(chain.from_iterable(batches), key=itemgetter(0))
-        self._waiting: tuple[int, list[Row]] | None = None
-
-    def of(self, position: int) -> Sequence[Row]:
-        """Return the rows of a case, without their place; places are asked for in their order."""
-        while self._waiting is None or self._waiting[0] < position:
-            found = next(self._groups, None)
+    def rows_of(position: int) -> Sequence[Row]:
+        nonlocal waiting
+        while waiting[0] < position:
+            found = next(groups, None)
             if found is None:
                 return ()
-            self._waiting = found[0], [row[1:] for row in found[1]]
-        return self._waiting[1] if self._waiting[0] == position else ()
+            waiting = found[0], [row[1:] for row in found[1]]
+        return waiting[1] if waiting[0] == position else ()
+
+    return rows_of
+
+
+# The JSON of a case: a million laboratory rows go through here
+
+
+def _lab_result(row: Row, is_extended: bool) -> Case:
+    """Return a laboratory result; the specification shows unit and flag too."""
+    itemid, name, fluid, category, number, text, value_origin, unit, flag, low, high = row[:11]
+    charttime, sequence_num = row[11:]
+    more = {"unit": unit, "flag": flag} if is_extended else {}
+    value = text if number is None else float8_text(number)
+    # The unit stands behind a number or a charted value, not behind a flag or a comment.
+    is_charted = number is not None or value_origin not in ("flag", "comments")
+    if is_charted and value is not None and unit is not None:
+        value = f"{value} {unit}"
+    return {
+        "itemid": itemid,
+        "test_name": name,
+        "fluid": fluid,
+        "category": category,
+        "value": value,
+        **more,
+        "ref_range_lower": low if low is not None and math.isfinite(low) else None,
+        "ref_range_upper": high if high is not None and math.isfinite(high) else None,
+        "charttime": _moment(charttime),
+        "sequence_num": sequence_num,
+    }
+
+
+def _event(kind: str, row: Row) -> Case:
+    """Return a culture or report, `charttime` as text to the second."""
+    case = _named(_PARTS[kind][1], row)
+    case["charttime"] = _moment(case["charttime"])
+    return case
+
+
+@lru_cache(1 << 14)
+def _moment(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds")
+
+
+def _named(columns: str, row: Row) -> Case:
+    """Return a row by the names of its columns."""
+    return dict(zip(columns.split(", "), row, strict=True))
+
+
+def indented(value: Any, indent: int) -> str:
+    """Return a value as `json.dumps(..., indent=2, ensure_ascii=False)` has it at a depth.
+
+    Python indents slowly, so flat objects go through its fast encoder, with line breaks for
+    separators.
+
+    Args:
+        value: what JSON has; an object in a list holds neither objects nor lists.
+        indent: blanks before the line on which it ends.
+    """
+    outer, inner = "\n" + " " * indent, "\n" + " " * (indent + 2)
+    if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
+        members = (f'"{name}": {indented(each, indent + 2)}' for name, each in value.items())
+        return f"{{{inner}{f',{inner}'.join(members)}{outer}}}"
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    is_rows = isinstance(value, list) and isinstance(value[0], dict)
+    between = f"{inner}  " if is_rows else inner
+    text = json.JSONEncoder(ensure_ascii=False, separators=(f",{between}", ": ")).encode(value)
+    if is_rows:
+        # No text has a line break as it stands, so that each one here is between two values.
+        rows = text[2:-2].replace(f"}},{between}{{", f"{inner}}},{inner}{{{between}")
+        text = f"[{{{between}{rows}{inner}}}]"
+    return f"{text[0]}{inner}{text[1:-1]}{outer}{text[-1]}"
+
+
+def float8_text(number: float) -> str:
+    """Return a double as PostgreSQL's `cast(... as text)` writes it.
+
+    The rule: the shortest digits that read back to the same double; no decimal point behind a
+    whole number; an exponent of at least two digits below 1e-4 and from 1e15 on. So `12`, `0.1`,
+    `1e-05`, `1e+15`, `NaN`, `-Infinity`.
+    """
+    text = repr(number)
+    size = abs(number)
+    if size < 1e15:
+        return text.removesuffix(".0")
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
+    # Below it no neighbours are so far apart that a short decimal can lie between two.
+    if size < 2.0**54:
+        n_digits = len(text.strip("-").rstrip("0").replace(".", "").rstrip("0"))
+        return text if "e" in text else f"{number:.{n_digits - 1}e}"
+    # Python also takes digits that lie half-way to a neighbour where rounding to even comes back to
+    # the double (1e23); PostgreSQL does not, and writes 9.999999999999999e+22.
+    if _is_half_way(number, text):
+        for precision in range(len(text.split("e")[0].strip("-").replace(".", "")), 18):
+            candidate = f"{number:.{precision}e}"
+            if float(candidate) == number and not _is_half_way(number, candidate):
+                return candidate
+    return text
+
+
+def _is_half_way(number: float, text: str) -> bool:
+    written, exact = Fraction(text), Fraction(number)
+    neighbour = math.nextafter(number, math.inf if written > exact else -math.inf)
+    return math.isfinite(neighbour) and written * 2 == exact + Fraction(neighbour)
 
 
 EXPORT = BenchmarkExport(NAME, (NAME,), {}, (CASES,), export, Options)

@@ -1,16 +1,19 @@
-"""What the CDM benchmark knows: laboratory tests, imaging, treatments, names of diagnoses.
+"""What the CDM benchmark knows: tests, imaging, treatments, names of diagnoses, and its prompts.
 
-No model reads them, so they are a file of the package, `data/facts.toml`, which says where each
-comes from. The radiology keywords are seeds, which dbt models read too. The kinds of negation cues
-are those of NegEx (Chapman et al., Journal of Biomedical Informatics 34 (2001) 301-310); the lists
-are this project's own.
+No model of dbt reads them, so they are files of the package, `data/facts.toml`, which says where
+each comes from, and `data/prompts.toml`. The radiology keywords are seeds, which dbt models read
+too. The kinds of negation cues are those of NegEx (Chapman et al., Journal of Biomedical
+Informatics 34 (2001) 301-310); the lists are this project's own.
 """
 
 from __future__ import annotations
 
 import csv
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,37 @@ from pydantic import BaseModel, ConfigDict
 from medeval.errors import UserError
 from medeval.sources import project_root
 
-DATA = Path(__file__).with_name("data") / "facts.toml"
-ICD_10_LENGTH = 7
+DATA = Path(__file__).with_name("data")
+_PROMPTS: Mapping[str, Any] = tomllib.loads((DATA / "prompts.toml").read_text("utf-8"))
+PROMPT_VERSION: str = _PROMPTS["version"]
+# What each tool is for; and its arguments, texts that must be there, with what they mean.
+TOOL_DESCRIPTIONS: Mapping[str, str] = {
+    name: tool["description"] for name, tool in _PROMPTS["tools"].items()
+}
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    name: tool.get("arguments", {}) for name, tool in _PROMPTS["tools"].items()
+}
+_NOT_A_WORD = re.compile(r"[\W_]+")
+# How like a panel or a label a name must be, of 100; the thresholds are the reference's.
+_PANEL_RATIO = 85
+_LABEL_RATIO = 90
+_ABBREVIATION_RATIO = 100
+# In parentheses these ask for another test than the name before them, which is of blood.
+_OTHER_FLUIDS = frozenset(
+    ("urine", "stool", "csf", "cerebrospinal fluid", "ascites", "pleural", "body fluid")
+)
 Words = tuple[str, ...]
 # A place and a change, or what is done there.
 Pairs = tuple[tuple[str, str], ...]
 Items = tuple[int, ...]
+
+
+def prompt(name: str, **parts: str) -> str:
+    """Return words of the prompts with their parts in the places that are named so."""
+    text: str = _PROMPTS["texts"][name]
+    for part, words in (_PROMPTS["parts"] | parts).items():
+        text = text.replace(f"{{{part}}}", words)
+    return text
 
 
 class _Facts(BaseModel):
@@ -153,7 +181,7 @@ class TreatmentFacts(_Facts):
 
         The codes of ICD-10-PCS alone have seven characters, so that no code is of both versions.
         """
-        return code in (self.icd_10 if len(code) == ICD_10_LENGTH else self.icd_9)
+        return code in (self.icd_10 if len(code) == 7 else self.icd_9)
 
 
 class NegationCues(_Facts):
@@ -225,7 +253,7 @@ def load_facts(root: Path | None = None) -> Facts:
     Raises:
         UserError: a file of radiology keywords cannot be read.
     """
-    told = tomllib.loads(DATA.read_text(encoding="utf-8"))
+    told = tomllib.loads((DATA / "facts.toml").read_text("utf-8"))
     labs, imaging, organs = told["labs"], told["imaging"], told.pop("organs")
     labs["fillers_between_blanks"] += labs["fillers_anywhere"]
     for name, meant in labs["request_names"].items():
@@ -266,3 +294,137 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             return list(csv.DictReader(file))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+# Names of laboratory tests
+
+
+def read_lab_tests(path: Path) -> dict[str, Items]:
+    """Return the items of each label in `lab_test_mapping.json` of an export, in its order.
+
+    Raises:
+        UserError: the file is not there, or is not such a table.
+    """
+    found: dict[str, Items] = {}
+    try:
+        for row in json.loads(path.read_text(encoding="utf-8")):
+            found.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
+    except OSError as error:
+        raise UserError(
+            f"{path}: {error.strerror}. `python -m medeval export --task cdm` writes it."
+        ) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is not the table of tests that an export writes.") from error
+    return found
+
+
+class LabNames:
+    """Names of tests against panels, synonyms and the labels of the table of tests.
+
+    Attributes:
+        labels: the items of each label, in the order of the table.
+        facts: the facts.
+        items: returns the items that a name means; see `_items`.
+    """
+
+    def __init__(self, labels: dict[str, Items], facts: LabFacts) -> None:
+        """Take the labels of `read_lab_tests` and the facts."""
+        self.labels = labels
+        self.facts = facts
+        # Models repeat themselves.
+        self.items = lru_cache(maxsize=4096)(self._items)
+
+    def is_exact(self, name: str) -> bool:
+        """Tell whether words are a known name, as a whole and rightly spelt."""
+        return plain(name) in self._exact
+
+    def _items(self, name: str, *, can_be_exact: bool = True) -> Items:
+        """Return the items that a name means, synonyms replaced; none if it is unknown.
+
+        A name is looked up among what clinicians call a test and among abbreviations of panels and
+        labels ("CBC", "ALT", "WBC"), then compared with panels and with labels; what stands before
+        parentheses and within them is looked up too, before it is compared.
+
+        Args:
+            name: of a test.
+            can_be_exact: whether names are looked up; the reference only compares.
+        """
+        synonym = self.facts.label_synonyms.get(name, name)
+        found = self._exact.get(plain(name)) if can_be_exact else None
+        if found is None:
+            panel, ratio = closest(name, list(self.facts.panels))
+            panel = panel if ratio >= _PANEL_RATIO else self.facts.panel_synonyms.get(name, "")
+            found = self.facts.panels[panel] if panel else self._labelled(synonym, _LABEL_RATIO)
+        parts = [plain(part) for part in name_parts(name)]
+        if found is None and can_be_exact and parts[1] not in _OTHER_FLUIDS:
+            found = next((self._exact[part] for part in parts if part in self._exact), None)
+        ratios = (_LABEL_RATIO, _ABBREVIATION_RATIO)
+        for part, least in zip(name_parts(synonym), ratios, strict=True):
+            found = self._labelled(part, least) if found is None else found
+        return canonical(found or (), self.facts)
+
+    def _labelled(self, name: str, least: int) -> Items | None:
+        label, ratio = closest(name, list(self.labels))
+        return self.labels.get(label, ()) if ratio >= least else None
+
+    @cached_property
+    def _exact(self) -> dict[str, Items]:
+        """Plain names with their items; what stands later in here goes before."""
+        facts = self.facts
+        found = {plain(label): items for label, items in reversed(self.labels.items())}
+        for label, items in self.labels.items():
+            for part in name_parts(label):
+                found.setdefault(plain(part), items)
+        synonyms = {name: facts.panels[panel] for name, panel in facts.panel_synonyms.items()}
+        for name, items in (*synonyms.items(), *facts.panels.items()):
+            found |= {plain(part): items for part in (*name_parts(name), name)}
+        # A request has lost its filling words by now, so the names lose theirs.
+        for name, items in facts.request_names.items():
+            words = plain(name).split()
+            kept = (word for word in words if word not in facts.fillers_between_blanks)
+            found[" ".join(kept)] = items
+        return found
+
+
+def canonical(items: Iterable[int], facts: LabFacts) -> Items:
+    """Return the items that stand for these, each once, in their order."""
+    return tuple(dict.fromkeys(facts.item_synonyms.get(item, item) for item in items))
+
+
+def plain(text: str) -> str:
+    """Return the words of a text in lower case, with single blanks between them."""
+    return _NOT_A_WORD.sub(" ", text.lower()).strip()
+
+
+def holds(words: str, phrase: str, *, is_stem: bool = False) -> bool:
+    """Tell whether plain words hold a phrase as whole words, or as the beginning of words."""
+    end = "" if is_stem else " "
+    return f" {plain(phrase)}{end}" in f" {words} "
+
+
+def name_parts(name: str) -> tuple[str, str]:
+    """Return the long name before parentheses and the abbreviation in them; else the name twice."""
+    long_name, _, rest = name.partition("(")
+    abbreviation, closed, _ = rest.partition(")")
+    return (long_name.strip(), abbreviation.strip()) if closed else (name.strip(), name.strip())
+
+
+def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
+    """Return the choice that is most like a name, the first of equals, and how like it is.
+
+    The likeness is the ratio of rapidfuzz on texts in lower case without punctuation, as a whole
+    number from 0 to 100.
+    """
+    from rapidfuzz import fuzz, process, utils
+
+    processed = _processed(tuple(choices))
+    found = process.extractOne(utils.default_process(name), processed, scorer=fuzz.ratio)
+    return (choices[found[2]], round(found[1])) if found else ("", 0)
+
+
+@lru_cache(maxsize=8)
+def _processed(choices: Words) -> list[str]:
+    """Return choices as they are compared: the same few lists are compared with all the time."""
+    from rapidfuzz import utils
+
+    return [utils.default_process(choice) for choice in choices]

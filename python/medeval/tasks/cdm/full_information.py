@@ -8,36 +8,30 @@ last as much of it as there is budget for.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from medeval.inference.types import Ask, AskModel, Finished, Outcome, Turn
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.context import UNLIMITED, ContextBudget, shortened
-from medeval.tasks.cdm.episode import CaseEpisode, too_long
-from medeval.tasks.cdm.laboratory import reference_range
-from medeval.tasks.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer
-from medeval.tasks.cdm.tools import by_time
-from medeval.text import split_thinking
+from medeval.tasks.cdm.episode import (
+    TRUNCATED,
+    UNLIMITED,
+    CaseEpisode,
+    ContextBudget,
+    said_in,
+    shortened,
+    too_long,
+)
+from medeval.tasks.cdm.facts import prompt
+from medeval.tasks.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
+from medeval.tasks.cdm.tools import by_time, reference_range
 
+# Tokens that a prompt leaves free.
 MARGIN = 25
-
-ABDOMEN_ONLY = "abdomen_only"
-REPORTS_SUMMARISED = "reports_summarised"
-SUMMARIES_SUMMARISED = "summaries_summarised"
-TRUNCATED = "truncated"
-WITHOUT_IMAGING = "without_imaging"
+BLOCKS = ("History", "Physical examination", "Laboratory results", "Imaging", "Microbiology")
 _UNREAD = (Outcome.UNPARSED, Outcome.EMPTY)
-
-HISTORY = "History"
-EXAMINATION = "Physical examination"
-LABORATORY = "Laboratory results"
-IMAGING = "Imaging"
-MICROBIOLOGY = "Microbiology"
-BLOCKS = (HISTORY, EXAMINATION, LABORATORY, IMAGING, MICROBIOLOGY)
 
 _SCHEMA = {
     "type": "object",
@@ -56,21 +50,7 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class FullInformationOptions:
-    """How the information is shown.
-
-    Attributes:
-        permute: further samples of each case, with the information in another order. Where the
-            model is asked with a seed, each sample has the next one, as further samples always do.
-        seed: of the orders.
-    """
-
-    permute: int = 0
-    seed: int = 0
-
-
-@dataclass(frozen=True)
+@dataclass
 class FullInformation(CaseEpisode):
     """One case, all at once.
 
@@ -91,16 +71,14 @@ class FullInformation(CaseEpisode):
         Args:
             imaging: the text of the imaging block.
         """
-        blocks = {
-            HISTORY: self.case.history_of_present_illness,
-            EXAMINATION: self.case.physical_exams,
-            LABORATORY: "\n".join(map(_lab_line, self.case.lab_results)),
-            IMAGING: imaging,
-            MICROBIOLOGY: "\n".join(map(_culture_line, self.case.microbiology_events)),
-        }
+        case = self.case
+        labs = "\n".join(map(_lab_line, case.lab_results))
+        cultures = "\n".join(map(_culture_line, case.microbiology_events))
+        texts = (case.history_of_present_illness, case.physical_exams, labs, imaging, cultures)
+        blocks = dict(zip(BLOCKS, texts, strict=True))
         shown = [(name, blocks[name].strip()) for name in self.order]
         text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
-        system = {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION}
+        system = {"role": "system", "content": prompt("system_full_information")}
         return Ask([system, {"role": "user", "content": text}], PARAMETERS)
 
     async def play(self, ask: AskModel) -> Finished:
@@ -128,19 +106,19 @@ class FullInformation(CaseEpisode):
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
         if abdomen and await self._fits(""):
-            yield ABDOMEN_ONLY, imaging_text(abdomen), False
+            yield "abdomen_only", imaging_text(abdomen), False
             # The earliest report of each modality.
             firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
             summaries = [
                 report_text(one, await shortened(report_text(one), bare, ask, self.budget))
                 for one in reversed(firsts.values())
             ]
-            yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
+            yield "reports_summarised", "\n\n".join(summaries), False
             summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
-            yield SUMMARIES_SUMMARISED, summary, False
+            yield "summaries_summarised", summary, False
             kept = await self.budget.cut_to_fit(summary, lambda text: self.item(self._ask(text)))
             yield TRUNCATED, kept, False
-        yield WITHOUT_IMAGING, "", True
+        yield "without_imaging", "", True
 
     async def _fits(self, imaging: str) -> bool:
         return await self.budget.holds(self.item(self._ask(imaging)))
@@ -154,8 +132,8 @@ class FullInformation(CaseEpisode):
         if is_reasked:
             again = [
                 *question.messages,
-                {"role": "assistant", "content": said or prompts.NO_REPLY},
-                {"role": "user", "content": prompts.ASK_AGAIN_FULL_INFORMATION},
+                {"role": "assistant", "content": said or prompt("no_reply")},
+                {"role": "user", "content": prompt("ask_again_full_information")},
             ]
             first = said
             second = await ask(replace(question, messages=again))
@@ -180,29 +158,39 @@ class FullInformation(CaseEpisode):
         }
 
 
-def full_information(
-    cases: Iterable[ClinicalCase],
-    options: FullInformationOptions,
-    budget: ContextBudget = UNLIMITED,
+def in_all_orders(
+    case: ClinicalCase, budget: ContextBudget = UNLIMITED, permute: int = 0, seed: int = 0
 ) -> Iterator[FullInformation]:
-    """Yield each case in its own order, then in each of the other orders."""
-    for case in cases:
-        yield FullInformation(case, budget)
-        for sample in range(1, options.permute + 1):
-            # Not for secrets: the same order again is the point.
-            chance = random.Random(f"{options.seed}/{case.hadm_id}/{sample}")  # noqa: S311
-            order = tuple(chance.sample(BLOCKS, len(BLOCKS)))
-            # Not only the blocks: what stands in each, too.
-            parts = {
-                name: tuple(chance.sample(getattr(case, name), len(getattr(case, name))))
-                for name in ("lab_results", "radiology_reports", "microbiology_events")
-            }
-            yield FullInformation(case.model_copy(update=parts), budget, sample, order)
+    """Yield a case in its own order, then in other ones.
+
+    Args:
+        case: to be shown.
+        budget: of prompts.
+        permute: how many other orders; each is a further sample. Where the model is asked with a
+            seed, each sample has the next one, as further samples always do.
+        seed: of the orders.
+    """
+    yield FullInformation(case, budget)
+    for sample in range(1, permute + 1):
+        # Not for secrets: the same order again is the point.
+        chance = random.Random(f"{seed}/{case.hadm_id}/{sample}")  # noqa: S311
+        order = tuple(chance.sample(BLOCKS, len(BLOCKS)))
+        # Not only the blocks: what stands in each, too.
+        parts = {
+            name: tuple(chance.sample(getattr(case, name), len(getattr(case, name))))
+            for name in ("lab_results", "radiology_reports", "microbiology_events")
+        }
+        yield FullInformation(case.model_copy(update=parts), budget, sample, order)
+
+
+def part_or_whole(said: str) -> FinalAnswer | None:
+    """Return the answer in a reply without its thinking, else the part of one that it holds."""
+    return read_answer(said) or partial_answer(said)
 
 
 def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
     """Return what kind of reply it is, the answer, and what was said without its thinking."""
-    said = split_thinking(turn.completion.text).answer if turn.completion is not None else ""
+    said = said_in(turn)
     answer = read_answer(said) if turn.outcome is Outcome.ANSWERED else None
     is_unparsed = turn.outcome is Outcome.ANSWERED and answer is None
     return Outcome.UNPARSED if is_unparsed else turn.outcome, answer, said

@@ -16,19 +16,12 @@ from functools import lru_cache
 from medeval.tasks.cdm.facts import NegationCues
 
 Span = tuple[int, int]
-# How like a pathology's name a word must be, of 100: above it.
-SPELLING_RATIO = 90
-# How many words may stand between a negation and what it negates.
-REACH = 3
 # A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
 # unless it joins two words.
 _CLAUSE_END = (
     r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|though|except)\b"
 )
 _HARD_END = re.compile(_CLAUSE_END)
-_WORD_START = re.compile(r"(?<!\w)\w+$")
-# At the edge of what is looked at a word may be cut.
-_FIRST_WORD = re.compile(r"^\S+")
 # What may stand between a finding and the words behind it that deny it.
 _AUXILIARY = (
     r"(?:is|was|are|were|be|been|being|has|have|had|seem(?:s|ed)?|appear(?:s|ed)?|look(?:s|ed)?|felt"
@@ -36,22 +29,13 @@ _AUXILIARY = (
 )
 # What may stand between a negation and the cause that it denies: "not likely due to".
 _BEFORE_CAUSE = r"(?:be|to|likely|clearly|directly|primarily|thought|felt|considered|believed)"
-# Of a word, behind the stem that was found; bounded, so that each mention takes as long as another.
-_REST = r"\w{0,60}+"
-# What joins a denial to what is said next.
-_NEXT = "and|as|by|given|on|since|with"
-# No negation is so long that it begins further before what it negates.
-_LOOK_BACK = 200
 _END_OF_CLAUSE = re.compile(
     r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
 )
-_BETWEEN = re.compile(r"\w+|[,:()\u2013\u2014]")
 # Words that part nothing: "infection of the urinary tract" is nearest to the urinary tract.
 _LINKS = frozenset(("of", "the", "a", "an", "in", "within", "at", "to", "from", "and", "or"))
 # Two organs with nothing else between them share what is said: "inflamed gallbladder and appendix".
 _JOINED = frozenset(("and", "or", "the"))
-# A punctuation mark parts more than a word.
-_MARK = 2
 
 
 class Negation:
@@ -61,9 +45,11 @@ class Negation:
         """Take the cues."""
         # In "cholecystitis ruled out and appendicitis confirmed" it is said of what goes before.
         both = set(cues.before).intersection(cues.behind)
-        denied = rf"(?:{_any_of(set(cues.before) - both)}|(?:{_any_of(both)})(?!\s+(?:{_NEXT})\b))"
+        joined = r"(?!\s+(?:and|as|by|given|on|since|with)\b)"
+        denied = rf"(?:{_any_of(set(cues.before) - both)}|(?:{_any_of(both)}){joined})"
         causes = _any_of(cues.terminations)
-        words = rf"(?:\s+\S+){{0,{REACH}}}\s*$"
+        # So many words may stand between a negation and what it negates.
+        words = r"(?:\s+\S+){0,3}\s*$"
         self._before = re.compile(rf"\b(?:{denied}){words}")
         self._pseudo = re.compile(rf"\b(?:{_any_of(cues.pseudo)})\b")
         self._ends = re.compile(rf"{_CLAUSE_END}|\b(?:{causes})\b")
@@ -160,7 +146,7 @@ def is_spelt_like(word: str, name: str) -> bool:
     """Tell whether a word is so much like a name that it is taken for it."""
     from rapidfuzz import fuzz
 
-    return round(fuzz.ratio(word, name)) > SPELLING_RATIO
+    return round(fuzz.ratio(word, name)) > 90
 
 
 def _neighbours(spans: Sequence[Span], around: Span) -> Sequence[Span]:
@@ -171,21 +157,24 @@ def _neighbours(spans: Sequence[Span], around: Span) -> Sequence[Span]:
 
 def _distance(clause: str, one: Span, another: Span) -> int:
     parts = (part for part in _parts(clause, one, another) if part not in _LINKS)
-    return sum(1 if part[0].isalnum() or part[0] == "_" else _MARK for part in parts)
+    # A punctuation mark parts more than a word.
+    return sum(1 if part[0].isalnum() or part[0] == "_" else 2 for part in parts)
 
 
 def _parts(clause: str, one: Span, another: Span) -> list[str]:
     """Return words and marks between two mentions, without the rest of the first one's word."""
     first, second = sorted((one, another))
     between = clause[first[1] : max(first[1], second[0])]
-    return _BETWEEN.findall(re.sub(r"^\w+|(?<!\w)\w+$", "", between))
+    whole = re.sub(r"^\w+|(?<!\w)\w+$", "", between)
+    return re.findall(r"\w+|[,:()\u2013\u2014]", whole)
 
 
 def _before(text: str, place: int) -> str:
     """Return the words before a place, without the one in which it stands."""
-    start = max(0, place - _LOOK_BACK)
-    before = _WORD_START.sub("", text[start:place])
-    return _FIRST_WORD.sub("", before) if start else before
+    # No negation is so long that it begins further before what it negates; there a word may be cut.
+    start = max(0, place - 200)
+    before = re.sub(r"(?<!\w)\w+$", "", text[start:place])
+    return re.sub(r"^\S+", "", before) if start else before
 
 
 def with_blanks(phrase: str) -> str:
@@ -205,6 +194,8 @@ def _behind(cues: Iterable[str]) -> re.Pattern[str]:
     said of what follows. "Unlikely to be perforated" is, too.
     """
     words, said = rf"(?:{_AUXILIARY}\s+)*", _any_of(cues)
-    directly = rf"{_REST}\s+{words}(?:{said})\b(?!\s+to\b)"
-    apart = rf"{_REST}\s*[:,(\u2013\u2014-]\s*{words}(?:{said})\s*(?:[.,;:!?)\n]|$)"
+    # Of a word, behind the stem that was found; bounded, so that each takes as long as another.
+    rest = r"\w{0,60}+"
+    directly = rf"{rest}\s+{words}(?:{said})\b(?!\s+to\b)"
+    apart = rf"{rest}\s*[:,(\u2013\u2014-]\s*{words}(?:{said})\s*(?:[.,;:!?)\n]|$)"
     return re.compile(f"{directly}|{apart}")

@@ -1,58 +1,150 @@
-"""Scores of CDM: of each case and over all, with what groups, subsets and orders say beside it."""
+"""Scores of a run: of each case and over all, by groups, subsets and orders of information."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from medeval.errors import UserError
+from medeval.inference.journal import Line, read_journal
+from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
-from medeval.models.clinical_case import PATHOLOGIES
-from medeval.models.scores import Interval
+from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
 from medeval.scoring.table import mean
-from medeval.tasks.cdm.aggregate import ScoredCase, aggregate, value_of
+from medeval.tasks.cdm import groups, scores
 from medeval.tasks.cdm.cases import Subset
-from medeval.tasks.cdm.episode import Transcript
 from medeval.tasks.cdm.facts import Facts
-from medeval.tasks.cdm.scores import (
-    COUNTS,
-    DIAGNOSIS,
-    IMAGING,
-    LABORATORY,
-    LOWER_IS_BETTER,
-    MOST_IMAGING_POINTS,
-    SCORES,
-    TREATMENT,
-    CaseScore,
-    required_treatments,
-    score_case,
-)
-from medeval.tasks.cdm.subgroups import attributes_of, subgroups
-from medeval.tasks.cdm.tables import (
-    NOT_ASKED,
-    detail_tables,
-    gap_sentences,
-    gap_table,
-    headline_table,
-    shown_groups,
-    subset_scores,
-    subset_sentences,
-)
+from medeval.tasks.cdm.full_information import part_or_whole
+from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, Mean, means, value_of
+from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.for_reports import reasons_table, task_score
-from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.task import Method, Table, TaskScore
+from medeval.text import split_thinking
 
 PATHOLOGY = "pathology"
-SUBSET = "subset"
 GROUPINGS = (PATHOLOGY, "gender", "age_band")
 ANSWERED_ONLY = "answered only"
-ACCEPTABLE = "acceptable"
-PREFERRED = "preferred"
 # What is counted of the way to the answers.
 CONDUCT = ("turns", "rounds", "invalid_calls", "custom_parsings")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What came of one case, or of one sample of it.
+
+    Attributes:
+        case: with its ground truth.
+        sample: 0, or the number of the order of its information.
+        outcome: the end it came to; None if it has not come to one.
+        reason: why it ended otherwise than usual, in one word; empty for the usual end.
+        answer: what the model decided; None if it did not.
+        calls: records of its tools in the order of the calls, each with its round; None where it
+            had no tools.
+        rounds: steps with tools.
+        turns: requests to the model, summaries and questions asked again included.
+        invalid_calls: calls of tools that were none.
+        custom_parsings: places where another layout than the one asked for had to be understood.
+        is_reasked: whether an answer had to be asked for again.
+        context: what was done to make the conversation fit, in order.
+        error: the kind of failure; empty if there was none.
+        score: of the answer; None before it is made.
+    """
+
+    case: ClinicalCase
+    sample: int
+    outcome: Outcome | None
+    reason: str = ""
+    answer: FinalAnswer | None = None
+    calls: tuple[dict[str, Any], ...] | None = None
+    rounds: int = 0
+    turns: int = 0
+    invalid_calls: int = 0
+    custom_parsings: int = 0
+    is_reasked: bool = False
+    context: tuple[str, ...] = ()
+    error: str = ""
+    score: CaseScore | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """Why the case has no answer, in one word; None if it has one."""
+        if self.answer is not None:
+            return None
+        if self.outcome is None:
+            return groups.NOT_ASKED
+        errored = self.outcome is Outcome.ERRORED
+        return self.reason or (self.error if errored else str(self.outcome))
+
+
+_TRANSCRIPT = TypeAdapter(Transcript)
+
+
+def read_transcripts(
+    folder: Path, cases: Iterable[ClinicalCase], samples: int = 1, *, has_tools: bool = True
+) -> list[Transcript]:
+    """Return what came of each case, in the order of the cases and of their samples.
+
+    A sample without a line has a transcript without an outcome: nothing leaves the denominator
+    unseen, wherever a run stopped.
+
+    Args:
+        folder: of the run.
+        cases: all that were to be asked.
+        samples: how often each of them was to be asked.
+        has_tools: whether the model asked for what it needed; a batch has no such answers.
+
+    Raises:
+        UserError: there is no journal, a line of it is of none of the cases, or it is not of a run
+            of this benchmark.
+    """
+    path = folder / RESPONSES
+    if not path.is_file():
+        raise UserError(f"{path}: there are no answers. Run the model first.")
+    by_case: dict[str, dict[int, Line]] = {}
+    for line in read_journal(path):
+        by_case.setdefault(line["item"], {})[int(line["sample"])] = line
+    transcripts: list[Transcript] = []
+    for case in cases:
+        lines = by_case.pop(str(case.hadm_id), {})
+        for sample in sorted({*range(samples), *lines}):
+            told: dict[str, Any] = {"case": case, "sample": sample, "outcome": None}
+            if (end := lines.get(sample)) is not None:
+                if has_tools and "episode" not in end:
+                    raise UserError(f"{path} is not of a run of the CDM benchmark.")
+                error = (end.get("error") or {}).get("kind", "")
+                told |= {"outcome": end["outcome"], "error": error}
+                told = {**(end.get("episode") or _of_batch(end)), **told}
+            transcripts.append(_TRANSCRIPT.validate_python(told))
+    if by_case:
+        raise UserError(
+            f"{path} holds {len(by_case)} cases that are not among those given, such as"
+            f" {min(by_case)}. Read it with the cases of its run."
+        )
+    return transcripts
+
+
+def _of_batch(line: Line) -> dict[str, Any]:
+    """Return the episode of an answer that was imported: one turn, without tools."""
+    is_answered = line["outcome"] == Outcome.ANSWERED
+    answer = part_or_whole(split_thinking(line["text"]).answer) if is_answered else None
+    return {"answer": answer, "turns": 1}
+
+
+def scored(transcripts: Iterable[Transcript], facts: Facts, version: int) -> list[Transcript]:
+    """Return transcripts with the scores of their answers."""
+    return [
+        one
+        if one.answer is None
+        else replace(one, score=scores.score_case(one.case, one.answer, one.calls, facts, version))
+        for one in transcripts
+    ]
 
 
 def score_of(
@@ -61,7 +153,7 @@ def score_of(
     model: str,
     about: Mapping[str, Any],
     method: Method,
-    possible: Sequence[str] = SCORES,
+    possible: Sequence[str] = scores.SCORES,
     subsets: Sequence[Subset] = (),
     version: int = 2,
 ) -> TaskScore:
@@ -71,7 +163,7 @@ def score_of(
     over the answered cases stand beside them.
 
     Args:
-        transcripts: of every case and sample.
+        transcripts: of every case and sample, with scores.
         facts: the facts.
         model: as the user named it.
         about: the run.
@@ -88,99 +180,81 @@ def score_of(
             raise UserError(f"--by {name}: cases can be grouped by {', '.join(GROUPINGS)}.")
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
-    first = [one for one in transcripts if one.sample == 0]
-    cases = [
-        ScoredCase(
-            one.case.hadm_id,
-            str(one.case.pathology),
-            score_transcript(one, facts, version),
-            failure_of(one),
-        )
-        for one in first
-    ]
-    found = aggregate(cases, seed=method.seed, n_iters=method.n_iters, possible=possible)
-    order = order_sensitivity(transcripts, facts, version)
-    measures = Counter(measure for one in first for measure in one.context)
-    conduct = {
-        **{name: sum(getattr(one, name) for one in first) for name in CONDUCT},
-        "asked_again": sum(one.is_reasked for one in first),
-        "context_measures": dict(sorted(measures.items())),
+    cases = [one for one in transcripts if one.sample == 0]
+    failures = Counter(one.failure or "unknown" for one in cases if one.failure is not None)
+    failures = Counter(dict(sorted(failures.items())))
+    counted = [name for name in COUNTS if any(one.score and one.score.counts for one in cases)]
+    names = [*possible, *counted]
+    overall = means([one.score for one in cases], names, method)
+    by_pathology: dict[str, dict[str, Mean]] = {
+        name: means([one.score for one in cases if one.case.pathology == name], names, method)
+        for name in PATHOLOGIES
     }
-    zeroed = {name: mean.zeroed for name, mean in found.overall.items() if mean.zeroed}
+    order, notes = order_sensitivity(transcripts)
+    measures = Counter(measure for one in cases for measure in one.context)
+    conduct: dict[str, Any] = {name: sum(getattr(one, name) for one in cases) for name in CONDUCT}
+    conduct["asked_again"] = sum(one.is_reasked for one in cases)
+    conduct["context_measures"] = dict(sorted(measures.items()))
+    zeroed = {name: one.zeroed for name, one in overall.items() if one.zeroed}
     # Counts have no other mean than that over the answered cases.
     answered = {
-        name if name in COUNTS else f"{name} ({ANSWERED_ONLY})": mean.answered
-        for name, mean in found.overall.items()
+        name if name in COUNTS else f"{name} ({ANSWERED_ONLY})": one.answered
+        for name, one in overall.items()
     }
-    intervals: dict[str, Interval] = {**zeroed, **answered}
-    values = {name: one.value for name, one in intervals.items() if one.value is not None}
+    intervals = {**zeroed, **answered}
     fields = {
-        "metrics_results": values,
+        "metrics_results": {
+            name: one.value for name, one in intervals.items() if one.value is not None
+        },
         # 0 where a case failed; counts have none there.
         "item_scores": {
-            name: [value_of(case, name, failed=None if name in COUNTS else 0.0) for case in cases]
-            for name in found.overall
+            name: [value_of(one.score, name, None if name in COUNTS else 0.0) for one in cases]
+            for name in names
         },
         "intervals": {name: one for name, one in intervals.items() if one.low is not None},
     }
-    by_pathology = {
-        pathology: {name: mean.as_json() for name, mean in of.items()}
-        for pathology, of in found.by_pathology.items()
-    }
+    parts = [
+        {
+            "name": pathology,
+            "n": of[DIAGNOSIS].n,
+            "scores": {name: one.as_json() for name, one in of.items()},
+        }
+        for pathology, of in by_pathology.items()
+    ]
+    directions = dict.fromkeys(scores.LOWER_IS_BETTER, "lower")
     told: dict[str, Any] = {
         **about,
         "score_version": version,
-        "n": found.n,
-        "n_failed": found.n_failed,
-        "failures": found.failures,
-        "by_pathology": by_pathology,
-        "rates_by_pathology": rates(first, facts, version),
+        "n": len(cases),
+        "n_failed": failures.total(),
+        "failures": dict(failures),
+        "by_pathology": {part["name"]: part["scores"] for part in parts},
+        "rates_by_pathology": rates(cases, facts, version),
         "conduct": conduct,
         "about_metrics": {
-            name: {
-                "direction": "lower" if name in LOWER_IS_BETTER else "neither",
-                "scale": "count",
-            }
+            name: {"direction": directions.get(name, "neither"), "scale": "count"}
             for name in COUNTS
         },
-        **({} if order is None else {"order_sensitivity": order}),
+        **({"order_sensitivity": order} if order else {}),
     }
-    parts = [
-        {"name": name, "n": means[DIAGNOSIS]["n"], "scores": means}
-        for name, means in by_pathology.items()
-    ]
-    groups = {PATHOLOGY: shown_groups(parts, list(zeroed))}
+    shown = {PATHOLOGY: groups.shown(parts, zeroed)}
     warnings: list[str] = []
-    tables = [headline_table(found), *reasons_table("failed", found.failures)]
-    notes = [] if order is None else [order_sentence(order)]
-    subset = about["data"].get("subset")
-    if subset is not None:
+    tables = [_headline_table(by_pathology), *reasons_table("failed", failures)]
+    if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        parts, table = subset_scores(cases, subsets, method, possible)
-        told["subsets"] = parts
-        groups[SUBSET] = shown_groups(parts, list(zeroed))
-        warnings += subset_sentences(parts)
+        told["subsets"], table, said = groups.subset_scores(cases, subsets, method, possible)
+        shown["subset"] = groups.shown(told["subsets"], zeroed)
+        warnings += said
         tables.append(table)
     persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
     if persons:
-        people = subgroups(
-            cases,
-            {
-                one.case.hadm_id: {name: attributes_of(one.case)[name] for name in persons}
-                for one in first
-            },
-            min_cell=method.min_cell,
-            seed=method.seed,
-            n_iters=method.n_iters,
-            possible=possible,
-        )
-        told["subgroups"] = people
+        told["subgroups"] = people = groups.subgroups(cases, persons, possible, method)
         for name, grouping in people["attributes"].items():
-            groups[name] = shown_groups(grouping["groups"], list(zeroed))
-        warnings += gap_sentences(people)
-        gaps = gap_table(people)
+            shown[name] = groups.shown(grouping["groups"], zeroed)
+        warnings += groups.gap_sentences(people)
+        gaps = groups.gap_table(people)
         tables += [gaps] if gaps.rows else []
     # No word of the model's, which may repeat the notes.
     outputs = [
@@ -189,102 +263,72 @@ def score_of(
             "reason": one.reason or None,
             **{name: getattr(one, name) for name in ("rounds", "turns", "invalid_calls")},
         }
-        for one in first
+        for one in cases
     ]
+    inputs = [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases]
     return task_score(
-        "cdm",
-        model,
-        DIAGNOSIS,
-        fields,
-        method,
-        [{"hadm_id": case.hadm_id, "pathology": case.pathology} for case in cases],
-        outputs,
-        told,
+        *("cdm", model, DIAGNOSIS, fields, method, inputs, outputs, told),
         warnings=warnings,
-        groups=groups,
+        groups=shown,
         notes=notes,
         tables=tables,
-        details=detail_tables(found, conduct),
+        details=_detail_tables(by_pathology, conduct),
         # Where nothing failed, means over the answered cases say the same again.
-        said_again=[] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name],
+        said_again=[] if failures else [name for name in answered if ANSWERED_ONLY in name],
     )
 
 
-def score_transcript(transcript: Transcript, facts: Facts, version: int) -> CaseScore | None:
-    """Return the score of a case; None if it has no answer."""
-    if transcript.answer is None:
-        return None
-    answer = asdict(transcript.answer)
-    return score_case(transcript.case, answer, transcript.calls, facts, version=version)
-
-
-def failure_of(transcript: Transcript) -> str | None:
-    """Return why a case has no answer, in one word; None if it has one."""
-    if transcript.answer is not None:
-        return None
-    if transcript.outcome is None:
-        return NOT_ASKED
-    if transcript.reason:
-        return transcript.reason
-    return transcript.error if transcript.outcome is Outcome.ERRORED else str(transcript.outcome)
-
-
-def case_lines(transcripts: Sequence[Transcript], facts: Facts, version: int) -> str:
+def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
     """Return one line of JSON for each case and sample: its score, or why it has none."""
     lines = []
     for one in transcripts:
-        score = score_transcript(one, facts, version)
         line = {
             "hadm_id": one.case.hadm_id,
             "sample": one.sample,
             "pathology": one.case.pathology,
             "outcome": None if one.outcome is None else str(one.outcome),
             "score_version": version,
-            **({"failure": failure_of(one)} if score is None else score.as_json()),
+            **({"failure": one.failure} if one.score is None else one.score.as_json()),
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     return "".join(lines)
 
 
-def rates(
-    transcripts: Sequence[Transcript], facts: Facts, version: int
-) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, Any]:
     """Return how often each category, imaging and treatment was asked for, by pathology.
 
     A case that failed asked for nothing, so the shares are of all cases; those of a treatment are
     of the cases that need it.
 
     Args:
-        transcripts: one of each case.
+        cases: one transcript of each, with its score.
         facts: the facts.
         version: of the scores.
 
     Returns:
         For each pathology that has cases, then kind and name: `n`, `asked` and `share`.
     """
-    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    found: dict[str, Any] = {}
     for pathology in PATHOLOGIES:
-        of = [one for one in transcripts if one.case.pathology == pathology]
-        scores = [score_transcript(one, facts, version) for one in of]
-        answers = [{} if score is None else score.answers for score in scores]
-        # What a case needs is known of one that failed too.
-        needs = [required_treatments(one.case, facts, version) for one in of]
-        asked: dict[str, dict[str, list[bool]]] = {TREATMENT: {}}
-        for need, answer in zip(needs, answers, strict=True):
-            for name in (name for name, is_required in need.items() if is_required):
-                is_asked = bool(answer.get(TREATMENT, {}).get(name))
-                asked[TREATMENT].setdefault(name, []).append(is_asked)
-        if any(LABORATORY in score.scores for score in scores if score is not None):
-            tests = [answer.get("Correct Laboratory Tests", {}) for answer in answers]
-            points = [0.0 if score is None else score.scores[IMAGING] for score in scores]
-            asked[LABORATORY] = {
-                name: [bool(one.get(name)) for one in tests]
-                for name in facts.labs.required[pathology]
-            }
-            asked[IMAGING] = {
-                name: [one >= least for one in points]
-                for name, least in ((ACCEPTABLE, 1), (PREFERRED, MOST_IMAGING_POINTS))
-            }
+        of = [one for one in cases if one.case.pathology == pathology]
+        asked: dict[str, dict[str, list[bool]]] = {scores.TREATMENT: {}}
+        if any(one.score is not None and scores.LABORATORY in one.score.scores for one in of):
+            required = facts.labs.required[pathology]
+            asked[scores.LABORATORY] = {name: [] for name in required}
+            asked[scores.IMAGING] = {"acceptable": [], "preferred": []}
+        for one in of:
+            answers = {} if one.score is None else one.score.answers
+            # What a case needs is known of one that failed too.
+            needs = scores.required_treatments(one.case, facts, version).items()
+            for name in (name for name, is_required in needs if is_required):
+                is_asked = bool(answers.get(scores.TREATMENT, {}).get(name))
+                asked[scores.TREATMENT].setdefault(name, []).append(is_asked)
+            for name, each in asked.get(scores.LABORATORY, {}).items():
+                each.append(bool(answers.get("Correct Laboratory Tests", {}).get(name)))
+            if scores.IMAGING in asked:
+                points = value_of(one.score, scores.IMAGING, 0.0) or 0.0
+                asked[scores.IMAGING]["acceptable"].append(points >= 1)
+                asked[scores.IMAGING]["preferred"].append(points >= scores.MOST_IMAGING_POINTS)
         if of:
             found[pathology] = {
                 kind: {
@@ -296,50 +340,69 @@ def rates(
     return found
 
 
-def order_sensitivity(
-    transcripts: Sequence[Transcript], facts: Facts, version: int
-) -> dict[str, Any] | None:
-    """Return how the order of the information moves the diagnosis; None with one order.
+def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any], list[str]]:
+    """Return how the order of the information moves the diagnosis, and a sentence that says so.
+
+    With one order there is neither.
 
     A case that was not asked in every order says nothing of it and is left out, counted.
     """
-    orders = sorted({one.sample for one in transcripts})
-    if len(orders) < 2:
-        return None
     by_case: dict[int, dict[int, float]] = {}
+    orders = set()
     for one in transcripts:
+        orders.add(one.sample)
         values = by_case.setdefault(one.case.hadm_id, {})
         if one.outcome is not None:
-            score = score_transcript(one, facts, version)
-            values[one.sample] = 0.0 if score is None else score.scores[DIAGNOSIS]
+            values[one.sample] = value_of(one.score, DIAGNOSIS, 0.0) or 0.0
+    if len(orders) < 2:
+        return {}, []
     whole = [found for found in by_case.values() if len(found) == len(orders)]
     changed = [float(len(set(found.values())) > 1) for found in whole]
     share = mean(changed, is_share=True)
-    return {
+    by_order = [fmean(found[order] for found in whole) for order in sorted(orders) if whole]
+    ends = share.model_dump(include={"low", "high", "level", "method"})
+    told = {
         "orders": len(orders),
         "cases": len(whole),
         "n_incomplete": len(by_case) - len(whole),
-        "diagnosis_by_order": [fmean(found[order] for found in whole) for order in orders]
-        if whole
-        else None,
+        "diagnosis_by_order": by_order or None,
         "n_changed": int(sum(changed)),
         "share_of_cases_that_change": share.value,
-        "interval": None
-        if share.low is None
-        else share.model_dump(include={"low", "high", "level", "method"}),
+        "interval": None if share.low is None else ends,
     }
+    said = f"No case was asked in all {len(orders)} orders of the information."
+    if share.low is not None:
+        said = (
+            f"In {sum(changed):,.0f} of {len(whole):,} cases the diagnosis is right in some of"
+            f" {len(orders)} orders of the information and wrong in others: {share.value:.1%} (95 %"
+            f" interval {share.low:.1%} to {share.high:.1%}, Wilson)."
+        )
+    if left_out := len(by_case) - len(whole):
+        said += f" Left out are {left_out:,} cases that were not asked in every order."
+    return told, [said]
 
 
-def order_sentence(order: Mapping[str, Any]) -> str:
-    """Say it in words."""
-    left_out = f" Left out are {order['n_incomplete']:,} cases that were not asked in every order."
-    rest = left_out if order["n_incomplete"] else ""
-    if order["interval"] is None:
-        return f"No case was asked in all {order['orders']} orders of the information.{rest}"
-    ends = order["interval"]
-    return (
-        f"In {order['n_changed']:,} of {order['cases']:,} cases the diagnosis is right in some of"
-        f" {order['orders']} orders of the information and wrong in others:"
-        f" {order['share_of_cases_that_change']:.1%} (95 % interval {ends['low']:.1%} to"
-        f" {ends['high']:.1%}, Wilson).{rest}"
-    )
+def _headline_table(by_pathology: Mapping[str, Mapping[str, Mean]]) -> Table:
+    rows = [
+        (name, f"{(one := of[DIAGNOSIS]).n:,}", f"{one.n_failed:,}", *one.cells())
+        for name, of in by_pathology.items()
+    ]
+    return Table("by pathology", ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"), rows)
+
+
+def _detail_tables(
+    by_pathology: Mapping[str, Mapping[str, Mean]], conduct: Mapping[str, Any]
+) -> list[Table]:
+    """Return every score with its interval for each pathology, and what the model did."""
+    values, rows = [], []
+    for name in next(iter(by_pathology.values())):
+        cells = [of[name].cells() for of in by_pathology.values()]
+        values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in cells)))
+    for name, value in conduct.items():
+        counts = value if isinstance(value, Mapping) else {"": value}
+        kind = "context: " if isinstance(value, Mapping) else name
+        rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
+    return [
+        Table("scores by pathology", ("score", *by_pathology), values),
+        Table("what was done, over all cases", ("", "number"), rows),
+    ]

@@ -13,48 +13,33 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores_v1
-from medeval.tasks.cdm.facts import Facts
-from medeval.tasks.cdm.lab_names import canonical
+from medeval.tasks.cdm.facts import Facts, canonical
 from medeval.tasks.cdm.negation import has_pair, is_spelt_like, negation
-from medeval.tasks.cdm.tools import (
-    PHYSICAL_EXAMINATION,
-    REQUEST_IMAGING,
-    REQUEST_LAB_TEST,
-    TOOLS,
-    VERSIONS,
-)
+from medeval.tasks.cdm.text_protocol import FinalAnswer
+from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST, TOOLS
+from medeval.tasks.task import Method
 
-LATE_EXAMINATION = "Late Physical Examination"
-EXAMINATION = "Physical Examination"
-LABORATORY = "Laboratory Tests"
-IMAGING = "Imaging"
-DIAGNOSIS = "Diagnosis"
-GRACIOUS_DIAGNOSIS = "Gracious Diagnosis"
-TREATMENT = "Treatment Requested"
+if TYPE_CHECKING:
+    from medeval.models.scores import Interval
+
 SCORES = (
-    LATE_EXAMINATION,
-    EXAMINATION,
-    LABORATORY,
-    IMAGING,
-    DIAGNOSIS,
-    GRACIOUS_DIAGNOSIS,
-    TREATMENT,
+    *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
+    *("Diagnosis", "Gracious Diagnosis", "Treatment Requested"),
 )
+LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING, DIAGNOSIS, GRACIOUS, TREATMENT = SCORES
 # What was asked for, which full information leaves nothing to.
 TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 # Between 0 and 1; the others are points.
-SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS_DIAGNOSIS, TREATMENT)
-UNNECESSARY_TESTS = "Unnecessary Laboratory Tests"
-UNNECESSARY_IMAGING = "Unnecessary Imaging"
-ROUNDS = "Rounds"
-TOOL_CALLS = "Tool Calls"
-INVALID_CALLS = "Invalid Tool Calls"
-COUNTS = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS)
+SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS, TREATMENT)
+COUNTS = (
+    *("Unnecessary Laboratory Tests", "Unnecessary Imaging"),
+    *("Rounds", "Tool Calls", "Invalid Tool Calls"),
+)
+UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS = COUNTS
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 MOST_IMAGING_POINTS = 2
@@ -69,8 +54,6 @@ class CaseScore:
     """One case, scored.
 
     Attributes:
-        hadm_id: the case.
-        pathology: its pathology.
         version: of the scores.
         scores: the more the better; without tools only those of the answer.
         counts: of what the model did; none without tools.
@@ -78,8 +61,6 @@ class CaseScore:
         tool_calls: how often each tool was called; None without tools.
     """
 
-    hadm_id: int
-    pathology: str
     version: int
     scores: dict[str, float]
     counts: dict[str, int]
@@ -101,47 +82,30 @@ class CaseScore:
 
 def score_case(
     case: ClinicalCase,
-    answer: Mapping[str, Any],
-    calls: Sequence[Mapping[str, Any]] | None,
+    answer: FinalAnswer,
+    calls: Sequence[Call] | None,
     facts: Facts,
-    *,
     version: int = 2,
 ) -> CaseScore:
     """Score what a model did on a case.
 
     Args:
-        case: the case with its ground truth.
-        answer: `final_diagnosis` (or `diagnosis`) and `treatment`, a list of texts.
+        case: the case with its ground truth and one of the four pathologies.
+        answer: what the model decided.
         calls: records of a `Toolbox` in the order of the calls, each with its `round` if it is
             known; None where the model had no tools, which leaves their scores out.
         facts: the facts.
-        version: 1 for the reference's scores, 2 for the repaired ones. A record serves both,
-            whatever the version of its toolbox.
-
-    Raises:
-        UserError: an unknown version, or a case that has no pathology and so no score.
-        ValueError: the answer is not of that form.
+        version: 1 for the reference's scores, 2 for the repaired ones. A record serves both.
     """
-    if version not in VERSIONS:
-        raise UserError(f"Unknown version {version} of the scores. Versions: 1, 2.")
-    pathology = case.pathology
-    if pathology is None:
-        raise UserError(f"Case {case.hadm_id} has none of the four pathologies, so no score.")
-    diagnosis = answer.get("final_diagnosis", answer.get("diagnosis"))
-    treatments: Any = answer.get("treatment")
-    if not isinstance(diagnosis, str):
-        raise ValueError("an answer has a text as its final_diagnosis or diagnosis")
-    is_list = isinstance(treatments, list | tuple)
-    if not is_list or not all(isinstance(one, str) for one in treatments):
-        raise ValueError("an answer has a list of texts as its treatment")
+    pathology, treatments = str(case.pathology), answer.treatment
     diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
-    right, nearly = diagnosis_of(diagnosis, pathology, facts)
+    right, nearly = diagnosis_of(answer.final_diagnosis, pathology, facts)
     requested = requested_treatments(case, treatments, facts, version)
     required = required_treatments(case, facts, version)
     needed = [requested[name] for name, is_required in required.items() if is_required]
     answers: dict[str, Any] = {
-        "Diagnosis": diagnosis,
-        "Diagnostic Confidence": answer.get("confidence"),
+        "Diagnosis": answer.final_diagnosis,
+        "Diagnostic Confidence": None,
         "Treatment": list(treatments),
     }
     scores: dict[str, float] = {}
@@ -149,7 +113,7 @@ def score_case(
     tool_calls = None
     if calls is not None:
         # An invalid call examines nobody.
-        examined = [call["tool"] == PHYSICAL_EXAMINATION and call["is_valid"] for call in calls]
+        examined = [call["tool"] == EXAMINE and call["is_valid"] for call in calls]
         tests, neutral, other_tests = laboratory_scores(calls, pathology, facts, version)
         points, imaging, other_imaging = imaging_scores(case, calls, facts, version)
         scores |= {
@@ -177,9 +141,9 @@ def score_case(
         # How often each tool was called with success; all calls are in the total.
         counted = Counter(call["tool"] for call in calls if call["is_valid"])
         tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
-    scores |= {DIAGNOSIS: right, GRACIOUS_DIAGNOSIS: nearly, TREATMENT: sum(needed) / len(needed)}
+    scores |= {DIAGNOSIS: right, GRACIOUS: nearly, TREATMENT: sum(needed) / len(needed)}
     answers |= {TREATMENT: requested, "Treatment Required": required}
-    return CaseScore(case.hadm_id, pathology, version, scores, counts, answers, tool_calls)
+    return CaseScore(version, scores, counts, answers, tool_calls)
 
 
 def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
@@ -215,7 +179,7 @@ def laboratory_scores(
     asked = [
         item
         for call in calls
-        if call["tool"] == REQUEST_LAB_TEST
+        if call["tool"] == TEST
         for item in call.get("itemids", {}).get(str(version), ())
     ]
     required = {name: set(listed(labs.categories[name])) for name in labs.required[pathology]}
@@ -239,7 +203,7 @@ def imaging_scores(
     more than 2. Imaging that is not acceptable is unnecessary, and so is the same once more. A
     request in unknown words is an invalid call and no imaging.
     """
-    requests = [call for call in calls if call["tool"] == REQUEST_IMAGING and "scored_as" in call]
+    requests = [call for call in calls if call["tool"] == IMAGE and "scored_as" in call]
     if version == 1:
         return scores_v1.imaging_scores(case, requests, facts)
     affirms = negation(facts.negation_cues).affirms
@@ -275,14 +239,11 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     codes = [one.icd_code for one in truth.treatments if one.icd_code]
     found: dict[str, bool] = {}
     for one in facts.treatments[str(case.pathology)]:
-        if one.is_always_required or one.diagnosis:
-            by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
-            found[one.name] = one.is_always_required or by_diagnosis
-            continue
         # A place in titles counts with a word in the same one or another.
         shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
-        by_words = shown or affirmed(titles, one.shown_or_requested)
-        found[one.name] = by_words or any(map(one.has_code, codes))
+        shown = shown or affirmed(titles, one.shown_or_requested) or any(map(one.has_code, codes))
+        by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
+        found[one.name] = one.is_always_required or (by_diagnosis if one.diagnosis else shown)
     return found
 
 
@@ -311,3 +272,78 @@ def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[s
     if version == 1:
         affirms = partial(scores_v1.affirms, facts=facts)
     return lambda texts, words: any(affirms(text, word) for word in words for text in texts)
+
+
+# Means over cases
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of one score over some cases; None where there is nothing to say.
+
+    Attributes:
+        n: how many cases were asked.
+        n_failed: how many of them failed.
+        answered: over the answered ones.
+        zeroed: over all, with 0 for each that failed; None for counts.
+        reason: why a value is missing.
+    """
+
+    n: int
+    n_failed: int
+    answered: Interval
+    zeroed: Interval | None
+    reason: str | None
+
+    def cells(self) -> tuple[str, str]:
+        """Return a value and the ends of its interval as tables show them.
+
+        Failed cases count as zero, but in counts, which are means over the answered cases.
+        """
+        found = self.zeroed or self.answered
+        shown = "undefined" if found.value is None else f"{found.value:.4f}"
+        return shown, "" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values by name."""
+        named: dict[str, Any] = {"n": self.n, "n_failed": self.n_failed}
+        for found, kind in ((self.answered, ""), (self.zeroed, "_failures_as_zero")):
+            for name, key in (("mean", "value"), ("low", "low"), ("high", "high")):
+                named[f"{name}{kind}"] = getattr(found, key, None)
+        return {**named, "reason": self.reason}
+
+
+def means(
+    scores: Sequence[CaseScore | None], names: Sequence[str], method: Method
+) -> dict[str, Mean]:
+    """Return the mean of each score over cases, whatever their order.
+
+    Shares have Wilson's interval, all else that of resampled cases; see `medeval.scoring.table`.
+    For counts zero is no worst value, so a failure is none.
+
+    Args:
+        scores: of every case that was asked; None for one that failed.
+        names: scores and counts.
+        method: the resamples, of which 0 give values without intervals, and their seed.
+    """
+    from medeval.scoring.table import mean  # numpy is slow to load
+
+    made = {}
+    for name in names:
+        own = [value_of(score, name) for score in scores]
+        found = partial(mean, is_share=name in SHARES, draws=method.n_iters, seed=method.seed)
+        answered = found(own)
+        zeroed = None if name in COUNTS else found([value or 0.0 for value in own])
+        reason = None
+        if answered.value is None:
+            reason = "no case was answered" if scores else "no case"
+        elif answered.low is None:
+            few = "one case only: there is no interval"
+            reason = few if method.n_iters else "without resamples there is no interval"
+        made[name] = Mean(len(scores), own.count(None), answered, zeroed, reason)
+    return made
+
+
+def value_of(score: CaseScore | None, name: str, failed: float | None = None) -> float | None:
+    """Return a score or count of a case, or what one that failed has."""
+    return failed if score is None else float((score.scores | score.counts)[name])

@@ -16,16 +16,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.facts import Facts
+from medeval.tasks.cdm.facts import Facts, LabNames
 from medeval.tasks.cdm.negation import is_spelt_like, with_blanks
 
-_IMAGING_NAMES = {"us": "ultrasound"}
+_AND = re.compile(r"\band\b|\n")
+# The reference means an article, and takes the letter out of any name.
+_ARTICLE = re.compile(r"\bA\s")
+# A comma behind which parentheses close belongs to a name.
+_COMMA = re.compile(r",(?![^()]*\))")
+
 # What the reference has among the scores of a case; it works the treatments out later.
 _SCORES = (
     *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
     *("Diagnosis", "Gracious Diagnosis"),
 )
-_NOT_AMONG_ANSWERS = "Unnecessary Laboratory Tests"
+
+
+def requested_items(request: str | Sequence[str], names: LabNames) -> list[int]:
+    """Return the items of the tests that a request names, each once, as the reference reads it.
+
+    Names are set apart by commas outside parentheses, by "and" and by line breaks; a name is only
+    compared with panels and labels.
+    """
+    fillers = "|".join(map(re.escape, names.facts.fillers_anywhere))
+    text = request if isinstance(request, str) else "\n".join(request)
+    text = re.sub(rf"\b(?:{fillers})\b", "", text, flags=re.IGNORECASE)
+    words = _AND.sub(",", text).split()
+    kept = (word for word in words if word.lower() not in names.facts.fillers_between_blanks)
+    parts = map(str.strip, _COMMA.split(_ARTICLE.sub("", " ".join(kept))))
+    found = (item for part in parts if part for item in names.items(part, can_be_exact=False))
+    return list(dict.fromkeys(found))
 
 
 def affirms(text: str, keyword: str, facts: Facts) -> bool:
@@ -59,7 +79,7 @@ def imaging_scores(
     unnecessary: list[dict[str, str]] = []
     for request in requests:
         given = {name: request["arguments"][name].lower() for name in ("region", "modality")}
-        modality = _IMAGING_NAMES.get(given["modality"], given["modality"])
+        modality = "ultrasound" if given["modality"] == "us" else given["modality"]
         worth = facts.imaging.worth(str(case.pathology), given["region"], modality)
         if worth is not None:
             word = worth.added_if_diagnosis_has
@@ -73,7 +93,5 @@ def imaging_scores(
 
 def as_json(answers: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
     """Return the `answers` and `scores` of a line of the reference's output."""
-    return {
-        "answers": {key: value for key, value in answers.items() if key != _NOT_AMONG_ANSWERS},
-        "scores": {name: scores[name] for name in _SCORES if name in scores},
-    }
+    kept = {key: value for key, value in answers.items() if key != "Unnecessary Laboratory Tests"}
+    return {"answers": kept, "scores": {name: scores[name] for name in _SCORES if name in scores}}

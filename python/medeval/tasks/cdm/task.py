@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -16,28 +16,14 @@ from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
+from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
-from medeval.tasks.cdm.context import MARGIN as LOOP_MARGIN
-from medeval.tasks.cdm.context import UNLIMITED, ContextBudget, budget_in
 from medeval.tasks.cdm.demo import best_scores, local_provider
-from medeval.tasks.cdm.episode import (
-    LoopOptions,
-    ToolLoop,
-    Transcript,
-    read_transcripts,
-    tool_loops,
-)
-from medeval.tasks.cdm.facts import Facts, load_facts
-from medeval.tasks.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.tasks.cdm.full_information import (
-    FullInformation,
-    FullInformationOptions,
-    full_information,
-)
-from medeval.tasks.cdm.prompts import PROMPT_VERSION
-from medeval.tasks.cdm.run_scores import case_lines, score_of
+from medeval.tasks.cdm.episode import UNLIMITED, ContextBudget, ToolEpisode, budget_in
+from medeval.tasks.cdm.facts import PROMPT_VERSION, Facts, LabNames, load_facts
+from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
-from medeval.tasks.cdm.tools import TOOLS
+from medeval.tasks.cdm.tools import TOOLS, require_tools
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -47,6 +33,7 @@ if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Model
     from medeval.scoring.compare import Difference
+    from medeval.tasks.cdm.run_scores import Transcript
 
 NAME = "cdm"
 SETTINGS = "cdm"
@@ -114,6 +101,8 @@ class CdmTask(AskedTask):
         options: how they are put to a model.
         subset: those that are asked; None asks all.
         recorded_export: where the record of a run that is taken up again has the export.
+        asks_server: whether the server is asked what the model takes in; it is not where the run
+            began as a batch.
         window: what the model takes in.
         budget: what that leaves to a prompt.
     """
@@ -128,6 +117,7 @@ class CdmTask(AskedTask):
     options: CdmOptions
     subset: Subset | None = None
     recorded_export: str | None = None
+    asks_server: bool = True
     window: ContextWindow | None = None
     budget: ContextBudget = UNLIMITED
     name: str = NAME
@@ -142,9 +132,8 @@ class CdmTask(AskedTask):
         subset = options.subset
         if isinstance(subset, str):
             subset = read_subset(subset, files)
-        task = cls(files, load_facts(), options, subset)
-        next(task.items(1))  # options that do not go together are told before a folder is made
-        return task
+        _check_options(options)
+        return cls(files, load_facts(), options, subset)
 
     @classmethod
     def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
@@ -163,7 +152,12 @@ class CdmTask(AskedTask):
             given |= {name: asked[name] for name in TOOLS_OPTIONS}
         task = cls.start(NAME, read_options(CdmOptions, given, NAME))
         task.require_cases_of(record)
-        return replace(task, recorded_export=str(asked["export"]))
+        return replace(task, recorded_export=str(asked["export"]), asks_server=bool(context))
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether the model asks for what it needs, so that there is no batch of prompts."""
+        return self.options.mode == "tools"
 
     def prepared(self, provider: Model) -> CdmTask:
         """See `Task`: the model says how much it takes in.
@@ -173,26 +167,29 @@ class CdmTask(AskedTask):
         """
         from medeval.inference.python_model import PythonModel
 
-        options = self.options
-        has_tools = options.mode == "tools"
+        if not self.asks_server:
+            return self
+        options, has_tools = self.options, self.is_conversation
         is_function = isinstance(provider, PythonModel)
         if has_tools and options.tool_protocol == "native" and is_function:
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
                 " --tool-protocol text, or --mode full_information."
             )
-        found = context_window(provider, self._asked.is_open, options.context_limit)
-        window = asyncio.run(found)
-        margin = LOOP_MARGIN if has_tools else FULL_MARGIN
+        is_open = self._asked.is_open
+        window = asyncio.run(context_window(provider, is_open, options.context_limit))
+        margin = episode.MARGIN if has_tools else full_information.MARGIN
         return replace(self, window=window, budget=budget_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
-        how = asdict(self._how)
-        if "tools" in how:
-            how |= {"tools": list(how["tools"]), "tools_version": 2}
+        options = self.options
+        how: dict[str, Any] = {"permute": options.permute, "seed": options.permute_seed}
+        if self.is_conversation:
+            how = {name: getattr(options, name) for name in TOOLS_OPTIONS}
+            how |= {"tools": list(options.tools), "tools_version": 2}
         settings = {
-            "mode": self.options.mode,
+            "mode": options.mode,
             **how,
             "context": self.window and self.window.as_json(),
             # The same cases in another folder are no other setting.
@@ -207,17 +204,22 @@ class CdmTask(AskedTask):
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `Task`: what each conversation begins with."""
-        for episode in self.samples(limit):
-            yield episode.item(episode.opening)
+        for one in self.samples(limit):
+            yield one.item(one.opening)
 
-    def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
+    def samples(self, limit: int | None = None) -> Iterator[ToolEpisode | FullInformation]:
         """See `Task`: the conversations."""
-        cases = self._asked.cases[:limit]
-        how = self._how
-        if isinstance(how, FullInformationOptions):
-            yield from full_information(cases, how, self.budget)
-        else:
-            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
+        options = self.options
+        known: dict[str, Any] = {"facts": self.facts, "names": self._names, "options": options}
+        for case in self._asked.cases[:limit]:
+            if self.is_conversation:
+                yield ToolEpisode(case, self.budget, **known)
+            else:
+                yield from in_all_orders(case, self.budget, options.permute, options.permute_seed)
+
+    def can_read(self, item: Item, reply: str) -> bool:
+        """See `Task`: an answer to a batch may have a part missing, as any other."""
+        return self.is_conversation or part_or_whole(reply) is not None
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """See `Task`."""
@@ -236,17 +238,23 @@ class CdmTask(AskedTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; what became of each case is written into the run's folder."""
+        from medeval.tasks.cdm.run_scores import case_lines
+
         found, transcripts = self._scored(folder, method)
-        lines = case_lines(transcripts, self.facts, _options_of(method).score_version)
+        lines = case_lines(transcripts, _options_of(method).score_version)
         write_text(folder / CASE_SCORES, lines)
         return found
 
     def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
+        from medeval.tasks.cdm.run_scores import read_transcripts, score_of, scored
+
         record = read_record(folder)
         self.require_cases_of(record)
         cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
-        transcripts = read_transcripts(folder, cases, samples)
+        read = read_transcripts(folder, cases, samples, has_tools=self.is_conversation)
+        options = _options_of(method)
+        transcripts = scored(read, self.facts, options.score_version)
         data: dict[str, Any] = {
             "sha256": self.files.sha256,
             "data_class": "open" if self._asked.is_open else "credentialed",
@@ -256,24 +264,14 @@ class CdmTask(AskedTask):
         if self.subset is not None:
             data["subset"] = self.subset.about()
         about = {**facts_of_run(record, self.items(record.limit)), "data": data}
-        scored: dict[str, Subset] = {}
-        options = _options_of(method)
-        for one in options.subset:
-            subset = read_subset(one, self.files)
-            if subset.name in scored:
-                raise UserError(f"--subset {one}: another subset is called {subset.name} too.")
-            scored[subset.name] = subset
-        found = score_of(
-            transcripts,
-            self.facts,
-            record.model,
-            about,
-            method,
-            self._possible,
-            tuple(scored.values()),
-            options.score_version,
-        )
-        return found, transcripts
+        subsets: dict[str, Subset] = {}
+        for named in options.subset:
+            subset = read_subset(named, self.files)
+            if subset.name in subsets:
+                raise UserError(f"--subset {named}: another subset is called {subset.name} too.")
+            subsets[subset.name] = subset
+        of = (self.facts, record.model, about, method, self._possible, [*subsets.values()])
+        return score_of(transcripts, *of, options.score_version), transcripts
 
     def require_cases_of(self, record: RunRecord) -> None:
         """Refuse other cases than those that a run was made with, wherever they are.
@@ -318,8 +316,7 @@ class CdmTask(AskedTask):
     @property
     def _possible(self) -> list[str]:
         """The scores that there are for a case that is answered."""
-        has_tools = self.options.mode == "tools"
-        return [name for name in SCORES if has_tools or name not in TOOLS_ONLY]
+        return [name for name in SCORES if self.is_conversation or name not in TOOLS_ONLY]
 
     @cached_property
     def _asked(self) -> CaseFiles:
@@ -327,25 +324,23 @@ class CdmTask(AskedTask):
         return self.files if self.subset is None else self.files.only(self.subset.hadm_ids)
 
     @cached_property
-    def _how(self) -> LoopOptions | FullInformationOptions:
-        """The options of the way of asking that is chosen.
+    def _names(self) -> LabNames:
+        return LabNames(self.files.tests, self.facts.labs)
 
-        Raises:
-            UserError: options of the other way.
-        """
-        options = self.options
-        if options.mode == "full_information":
-            unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
-            if unused:
-                raise UserError(
-                    f"{', '.join(unused)}: for the mode tools; full_information has none of it."
-                )
-            return FullInformationOptions(options.permute, options.permute_seed)
-        if options.permute or "permute_seed" in options.model_fields_set:
+
+def _check_options(options: CdmOptions) -> None:
+    """Refuse options of the mode that is not chosen, and tools that there are not."""
+    if options.mode == "full_information":
+        unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
+        if unused:
             raise UserError(
-                "--permute is for full_information: with tools the model chooses the order itself."
+                f"{', '.join(unused)}: for the mode tools; full_information has none of it."
             )
-        return LoopOptions(**{name: getattr(options, name) for name in TOOLS_OPTIONS})
+    elif options.permute or "permute_seed" in options.model_fields_set:
+        raise UserError(
+            "--permute is for full_information: with tools the model chooses the order itself."
+        )
+    require_tools(options.tools)
 
 
 def _options_of(method: Method) -> CdmScoreOptions:

@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.models.clinical_case import ClinicalCase, RadiologyReport
-from medeval.tasks.cdm.facts import Facts, ImagingFacts
-from medeval.tasks.cdm.lab_names import LabMapping, closest, holds, plain
-from medeval.tasks.cdm.laboratory import Laboratory
-from medeval.tasks.cdm.prompts import ARGUMENTS
+from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
+from medeval.tasks.cdm import scores_v1
+from medeval.tasks.cdm.facts import (
+    ARGUMENTS,
+    Facts,
+    ImagingFacts,
+    Items,
+    LabFacts,
+    LabNames,
+    closest,
+    holds,
+    plain,
+)
 
-VERSIONS = (1, 2)
-PHYSICAL_EXAMINATION = "physical_examination"
-REQUEST_LAB_TEST = "request_lab_test"
-REQUEST_IMAGING = "request_imaging"
-RETRIEVE_CRITERIA = "retrieve_diagnosis_criteria"
 TOOLS = tuple(ARGUMENTS)
+EXAMINE, TEST, IMAGE, RETRIEVE = TOOLS
+# What the model reads of a call, and the record from which the call is scored.
+Answer = tuple[str, dict[str, Any]]
+Result = LabResult | MicrobiologyEvent
+# What a request for imaging asks for; None where its words say nothing that is known: one of the
+# regions of the reports; one of their modalities, the broad one of a special kind; and the special
+# kind, such as EUS of Ultrasound.
+Imaging = tuple[str | None, str | None, str | None]
 # No list of tests is as long; a model that repeats itself writes one that is.
 LONGEST_REQUEST = 4000
-NO_EXAMINATION = "No physical exam data available."
-NO_IMAGING = "No imaging results available for this patient."
-# How like a known condition a name must be, of 100.
-CONDITION_RATIO = 85
-
-
-@dataclass(frozen=True)
-class ToolAnswer:
-    """What became of one call.
-
-    Attributes:
-        text: what the model reads.
-        record: JSON values from which the call is scored: `tool`, `arguments`, `is_valid` (whether
-            it named a tool that is enabled, with arguments that it takes); for tests `itemids` of
-            each version of the scores and `unknown_names`; for imaging `region`, `modality`,
-            `kind`, `scored_as` and `report`, the place of the report in the case; for criteria
-            `condition`.
-    """
-
-    text: str
-    record: dict[str, Any]
+# What always ends a name, and what may be part of one: "OVA + PARASITES", "Calcium, Total". A plus
+# sign between a blank and a word belongs to the word ("Na+").
+_END = "\n;•"
+_SEPARATOR = re.compile(
+    rf"[()]|[{_END}]|[,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b", re.IGNORECASE
+)
+# Bullets before a name, and an article; what ends a sentence behind it.
+_BEFORE_NAME = re.compile(r"^[\s\-*.:/]*(?:an?\s+)?", re.IGNORECASE)
+_AFTER_NAME = " .:?!/,&"
+# What numbers the names of a list: at the start of a line, or behind another name's end.
+_NUMBER = re.compile(r"(?:^|[\n,;])[^\S\n]*\(?\d{1,2}[.)](?=\s)")
+_NUMBER_WITHIN = re.compile(r"(?<!\S)\(?\d{1,2}[.)](?=\s)")
 
 
 def require_tools(enabled: Sequence[str]) -> tuple[str, ...]:
@@ -57,45 +60,41 @@ def require_tools(enabled: Sequence[str]) -> tuple[str, ...]:
 
 
 class Toolbox:
-    """The tools of one conversation about one case; it remembers which reports were given out."""
+    """The tools of one conversation about one case; it remembers which reports were given out.
+
+    Args:
+        case: the case; its ground truth is not read.
+        facts: the facts.
+        names: of tests.
+        enabled: names of the tools that may be used.
+
+    Raises:
+        UserError: an unknown tool.
+    """
 
     def __init__(
-        self,
-        case: ClinicalCase,
-        facts: Facts,
-        *,
-        mapping: LabMapping,
-        enabled: Sequence[str] = TOOLS,
-        version: int = 2,
+        self, case: ClinicalCase, facts: Facts, names: LabNames, enabled: Sequence[str] = TOOLS
     ) -> None:
-        """Take the case and what is known of tests.
-
-        Args:
-            case: the case; its ground truth is not read.
-            facts: the facts.
-            mapping: all tests by their label (`read_mapping` of an export's file).
-            enabled: names of the tools that may be used.
-            version: 1 behaves as the reference does, 2 without its faults.
-
-        Raises:
-            UserError: an unknown tool or version.
-        """
-        if version not in VERSIONS:
-            raise UserError(f"Unknown version {version} of the tools. Versions: 1, 2.")
         self._case = case
         self._facts = facts
-        self._version = version
+        self._names = names
         self._enabled = require_tools(enabled)
-        self._laboratory = Laboratory(case, facts.labs, mapping)
         self._given: set[int] = set()
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Use a tool; whatever is wrong with a call is told to the model, not raised."""
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Use a tool; whatever is wrong with a call is told to the model, not raised.
+
+        Returns:
+            What the model reads, and JSON values: `tool`, `arguments`, `is_valid` (whether it named
+            a tool that is enabled, with arguments that it takes); for tests `itemids` of each
+            version of the scores and `unknown_names`; for imaging `region`, `modality`, `kind`,
+            `scored_as` and `report`, the place of the report in the case; for criteria `condition`.
+        """
         record: dict[str, Any] = {"tool": name, "arguments": dict(arguments)}
         missing = [
             argument
             for argument in ARGUMENTS.get(name, ())
-            if not _is_given(arguments.get(argument), can_be_list=name == REQUEST_LAB_TEST)
+            if not _is_given(arguments.get(argument), can_be_list=name == TEST)
         ]
         is_valid = name in self._enabled and not missing
         if name not in self._enabled:
@@ -103,69 +102,64 @@ class Toolbox:
             text = f"There is no tool {name[:64]}. Tools: {tools}."
         elif missing:
             text = f"{name} needs the argument {missing[0]}, a text."
-        elif name == REQUEST_LAB_TEST:
+        elif name == TEST:
             text, is_valid = self._test(record, arguments["test_name"])
-        elif name == REQUEST_IMAGING:
+        elif name == IMAGE:
             text, is_valid = self._image(record, arguments["region"], arguments["modality"])
-        elif name == RETRIEVE_CRITERIA:
+        elif name == RETRIEVE:
             text = self._retrieve(record, arguments["condition"])
         else:
-            text = self._case.physical_exams or NO_EXAMINATION
-        return ToolAnswer(text, record | {"is_valid": is_valid})
+            text = self._case.physical_exams or "No physical exam data available."
+        return text, record | {"is_valid": is_valid}
 
-    def _test(self, record: dict[str, Any], test_name: str | Sequence[str]) -> tuple[str, bool]:
-        """Return the answer of the laboratory, and whether a test was named; the record grows."""
-        is_too_long = sum(map(len, test_name)) > LONGEST_REQUEST
-        tests = {
-            version: [] if is_too_long else self._laboratory.requested(test_name, version)
-            for version in VERSIONS
-        }
-        named = tests[self._version]
-        record["itemids"] = {
-            str(version): list(dict.fromkeys(item for test in found for item in test.items))
-            for version, found in tests.items()
-        }
-        record["unknown_names"] = [test.name for test in named if not test.items]
+    def _test(self, record: dict[str, Any], request: str | Sequence[str]) -> tuple[str, bool]:
+        """Return the results of a request, and whether it names a test; the record grows."""
+        is_too_long = sum(map(len, request)) > LONGEST_REQUEST
+        tests = [] if is_too_long else requested_tests(request, self._names)
+        items = list(dict.fromkeys(item for _, of in tests for item in of))
+        of_reference = [] if is_too_long else scores_v1.requested_items(request, self._names)
+        record["itemids"] = {"1": of_reference, "2": items}
+        record["unknown_names"] = [name for name, of in tests if not of]
         if is_too_long:
             most = f"A request for tests has no more than {LONGEST_REQUEST:,} characters."
             return f"{most} Name fewer tests at a time.", False
-        if not named and self._version != 1:
-            return f"{REQUEST_LAB_TEST} needs the name of a test.", False
-        return self._laboratory.answer(test_name, self._version), True
+        if not tests:
+            return f"{TEST} needs the name of a test.", False
+        results: list[Result] = [*self._case.lab_results, *self._case.microbiology_events]
+        if not results:
+            return "No laboratory results available for this patient.", True
+        stands_for = self._facts.labs.item_synonyms
+        found = {name: _places(name, of, results, stands_for) for name, of in tests}
+        # Item by item, and each result once.
+        places = dict.fromkeys(place for of in found.values() for place in of)
+        if not places:
+            asked = request if isinstance(request, str) else ", ".join(request)
+            return f"The requested lab tests are not available for this patient: {asked}", True
+        text = "\n".join(_result_line(results[place]) for place in places)
+        missing = ", ".join(name for name, of in found.items() if not of)
+        return (f"{text}\n\nCould not find: {missing}" if missing else text), True
 
     def _image(self, record: dict[str, Any], region: str, modality: str) -> tuple[str, bool]:
         """Return the next report, and whether the request can be understood; the record grows."""
         facts = self._facts.imaging
-        request = understood(region, modality, facts)
-        scored_as = request.modality and request.modality.lower()
-        if request.kind is not None:
-            scored_as = facts.kinds[request.kind].scored_as
-        record |= {**asdict(request), "scored_as": scored_as, "report": None}
-        reports = self._case.radiology_reports
-        if self._version == 1:
-            # The first whose region and modality hold the words of the request, again and again.
-            asked = f"{region} {modality}"
-            fits = left = [
-                place
-                for place, report in enumerate(reports)
-                if region.lower() in report.region.lower()
-                and modality.lower() in report.modality.lower()
-            ]
-        elif request.region is None or request.modality is None:
-            what = "region" if request.region is None else "modality"
+        asked = place, found, kind = understood(region, modality, facts)
+        scored_as = facts.kinds[kind].scored_as if kind is not None else found and found.lower()
+        record |= {"region": place, "modality": found, "kind": kind, "scored_as": scored_as}
+        record["report"] = None
+        if place is None or found is None:
+            what = "region" if place is None else "modality"
             return f"The {what} of the imaging is not known. Name it in one word.", False
-        else:
-            asked = f"{request.region} {request.kind or request.modality}"
-            fits = [place for place, one in enumerate(reports) if shows(one, request, facts)]
-            # Not in the order of the case, which is that of the notes' names.
-            left = [place for place in fits if place not in self._given]
-            left.sort(key=lambda place: by_time(reports[place]))
+        reports = self._case.radiology_reports
+        fits = [number for number, report in enumerate(reports) if shows(report, asked, facts)]
+        left = [number for number in fits if number not in self._given]
         if not left:
             what = "No further imaging result" if fits else "No imaging result found"
-            return (f"{what} for {asked}." if reports else NO_IMAGING), True
-        record["report"] = left[0]
-        self._given.add(left[0])
-        report = reports[left[0]]
+            none = "No imaging results available for this patient."
+            return (f"{what} for {place} {kind or found}." if reports else none), True
+        # Not in the order of the case, which is that of the notes' names.
+        record["report"] = next_one = min(left, key=lambda number: by_time(reports[number]))
+        self._given.add(next_one)
+        report = reports[next_one]
         return (
             f"- Exam Name: {report.exam_name}\n- Region: {report.region}\n"
             f"- Modality: {report.modality}\n- Reports: {report.text}\n"
@@ -177,7 +171,7 @@ class Toolbox:
         name = plain(condition)
         if name not in names:
             name, ratio = closest(name, list(names))
-            name = name if ratio >= CONDITION_RATIO else ""
+            name = name if ratio >= 85 else ""
         found = names.get(name)
         record["condition"] = found and found.condition
         if found is None:
@@ -193,27 +187,168 @@ def _is_given(value: Any, can_be_list: bool) -> bool:
     return isinstance(value, str)
 
 
+# Laboratory tests
+
+
+def requested_tests(request: str | Sequence[str], names: LabNames) -> list[tuple[str, Items]]:
+    """Return the tests that a request names: each name, and its items; none if it is unknown.
+
+    A name that means nothing is looked up without words that say nothing of the test ("STAT
+    lipase"); if it has slashes it is several names ("AST/ALT"), if one of them means something.
+    """
+    wanted = requested_names(request, names.facts, names.is_exact)
+    return [test for name in wanted for test in _meant(name, names)]
+
+
+def _meant(name: str, names: LabNames) -> list[tuple[str, Items]]:
+    if items := names.items(name):
+        return [(name, items)]
+    shorter = _shorter(name, names.facts)
+    if shorter != name:
+        return _meant(shorter, names) if shorter else []
+    parts = filter(None, map(str.strip, name.split("/")))
+    joined = [(part, names.items(part)) for part in parts]
+    return joined if any(items for _, items in joined) else [(name, ())]
+
+
+def _places(
+    name: str,
+    items: Items,
+    results: Sequence[Result],
+    stands_for: Mapping[int, int],
+) -> list[int]:
+    """Return where the results of a test are, in the order of its items, then of the case."""
+    words = plain(name)
+    # A shorter part of a name is in too many names.
+    if not items and len(words) >= 3:
+        return [
+            place
+            for place, one in enumerate(results)
+            if holds(plain(one.test_name or ""), words, is_stem=True)
+        ]
+    of = [one.itemid if isinstance(one, LabResult) else one.test_itemid or 0 for one in results]
+    of = [stands_for.get(item, item) for item in of]
+    return [place for item in items for place, its in enumerate(of) if its == item]
+
+
+def _result_line(result: Result) -> str:
+    if isinstance(result, MicrobiologyEvent):
+        found = result.organism_name or result.comments or "No growth"
+        return f"(Microbiology) {result.test_name}: {found}"
+    fluid = f"({result.fluid}) " if result.fluid else ""
+    name = result.test_name or "Unnamed test"
+    return f"{fluid}{name}: {result.value}{reference_range(result)}"
+
+
+def reference_range(lab: LabResult) -> str:
+    """Return what is known of the range of a result, as models read it; empty for nothing."""
+    low, high = lab.ref_range_lower, lab.ref_range_upper
+    if low is not None and high is not None:
+        return f" (ref: {low:.15g}-{high:.15g})"
+    if low is not None:
+        return f" (ref: from {low:.15g})"
+    return f" (ref: up to {high:.15g})" if high is not None else ""
+
+
+def requested_names(
+    request: str | Sequence[str],
+    facts: LabFacts,
+    is_name: Callable[[str], bool] = lambda name: False,
+) -> list[str]:
+    """Return the names of the tests that a request asks for, in its order.
+
+    Names are set apart by commas outside parentheses, by line breaks, semicolons, ampersands, plus
+    signs, "and", "or", "plus", "with", bullets and the numbers of a list; a list of strings is a
+    request as well. Words that are set apart so are one name if together they are one ("Calcium,
+    Total").
+
+    Args:
+        request: what the model wrote.
+        facts: the words that only fill a request.
+        is_name: tells whether words are the whole name of a test.
+    """
+    text = request if isinstance(request, str) else "\n".join(request)
+    is_list = _NUMBER.match(text) is not None
+    text = (_NUMBER_WITHIN if is_list else _NUMBER).sub("\n", text)
+    # Where the parts of the request stand, those together that no sign sets apart for good.
+    groups: list[list[tuple[int, int]]] = [[]]
+    start = 0
+    for separator in (*_separators(text), None):
+        end = len(text) if separator is None else separator.start()
+        if text[start:end].strip():
+            groups[-1].append((start, end))
+        if separator is not None:
+            groups += [[]] if separator[0] in _END else []
+            start = separator.end()
+    names: list[str] = []
+    # A request that repeats itself is read once.
+    read = cache(lambda words: _name_in(words, facts, is_name))
+    for parts in groups:
+        place = 0
+        while place < len(parts):
+            # The longest name, of four parts at most; a part that is none is one, too.
+            for last in range(min(len(parts), place + 4) - 1, place - 1, -1):
+                begin, end = parts[last]
+                if last > place and not plain(text[begin:end]):
+                    continue
+                is_whole, name = read(text[parts[place][0] : end])
+                if is_whole:
+                    break
+            names += [name] if name else []
+            place = last + 1
+    return names
+
+
+def _separators(text: str) -> list[re.Match[str]]:
+    """Return what sets names apart; nothing does behind which parentheses close."""
+    separators: list[re.Match[str]] = []
+    is_within = False
+    for found in reversed(list(_SEPARATOR.finditer(text))):
+        if found[0] in "()":
+            is_within = found[0] == ")"
+        elif not is_within:
+            separators.append(found)
+    return separators[::-1]
+
+
+def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tuple[bool, str]:
+    """Return whether words are the whole name of a test, and the name without what fills it."""
+    whole = _bare(" ".join(words.split()))
+    kept = _any_word(facts.fillers_anywhere).sub("", whole).split()
+    filled = _bare(" ".join(w for w in kept if w.lower() not in facts.fillers_between_blanks))
+    for name in dict.fromkeys((whole, filled, _shorter(filled, facts))):
+        if name and is_name(name):
+            return True, name
+    return False, filled
+
+
+def _shorter(name: str, facts: LabFacts) -> str:
+    """Return a name without words that say nothing of the test: its haste, its unit, the patient.
+
+    Only for a name that means nothing with them; some tests have such a word in their name.
+    """
+    words = name.split()
+    return _bare(" ".join(w for w in words if w.lower() not in facts.fillers_of_unknown_names))
+
+
+@lru_cache(maxsize=8)
+def _any_word(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+
+
+def _bare(name: str) -> str:
+    return _BEFORE_NAME.sub("", name).rstrip(_AFTER_NAME)
+
+
+# Imaging
+
+
 def by_time(report: RadiologyReport) -> tuple[Any, ...]:
     """Return what puts reports in the order of time."""
     return report.charttime, report.note_id, report.sequence_num
 
 
-@dataclass(frozen=True)
-class ImagingRequest:
-    """What a request asks for; None where its words say nothing that is known.
-
-    Attributes:
-        region: one of the regions of the reports.
-        modality: one of the modalities of the reports; the broad one of a special kind.
-        kind: the special kind, such as EUS of Ultrasound.
-    """
-
-    region: str | None
-    modality: str | None
-    kind: str | None
-
-
-def understood(region: str, modality: str, facts: ImagingFacts) -> ImagingRequest:
+def understood(region: str, modality: str, facts: ImagingFacts) -> Imaging:
     """Return what the words of a request mean.
 
     A special kind goes before a broad modality ("endoscopic ultrasound" is EUS), a longer phrase
@@ -226,24 +361,24 @@ def understood(region: str, modality: str, facts: ImagingFacts) -> ImagingReques
         found: str | None = facts.kinds[kind].modality
     else:
         found = _meaning(words, facts.modality_phrases, facts.modality_keywords, facts)
-    place = _meaning(plain(region), facts.region_phrases, facts.region_keywords, facts)
-    return ImagingRequest(place, found, kind)
+    return _meaning(plain(region), facts.region_phrases, facts.region_keywords, facts), found, kind
 
 
-def shows(report: RadiologyReport, request: ImagingRequest, facts: ImagingFacts) -> bool:
+def shows(report: RadiologyReport, asked: Imaging, facts: ImagingFacts) -> bool:
     """Tell whether a report is of the region and modality of a request.
 
     A broad modality accepts its special kinds; a special kind is told by the report's modality or
     by the examination's name.
     """
+    region, modality, kind = asked
     name = plain(report.exam_name)
     kinds = {
         kind: one.modality
         for kind, one in facts.kinds.items()
         if report.modality == kind or any(holds(name, word) for word in one.exam_keywords)
     }
-    shown = {*kinds} if request.kind is not None else {report.modality, *kinds.values()}
-    return request.region == report.region and (request.kind or request.modality) in shown
+    shown = {*kinds} if kind is not None else {report.modality, *kinds.values()}
+    return region == report.region and (kind or modality) in shown
 
 
 def _meaning(

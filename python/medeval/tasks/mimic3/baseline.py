@@ -1,4 +1,7 @@
-"""A run of a baseline: train, tune, predict the test rows, write the run's folder."""
+"""Baselines: 714 features of a stay, logistic regression or ridge, and a run's folder.
+
+Train, tune on the validation subjects, predict the test rows, write predictions.csv and run.json.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +9,97 @@ import hashlib
 import json
 import platform
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn  # type: ignore[import-untyped]
+from sklearn.dummy import DummyRegressor  # type: ignore[import-untyped]
+from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
+from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression, Ridge  # type: ignore[import-untyped]
+from sklearn.metrics import mean_absolute_error, roc_auc_score  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 import medeval
 from medeval.builds import Build, build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
 from medeval.models.text_files import save_text
-from medeval.tasks.mimic3.inputs import PREDICTIONS, RUN
-from medeval.tasks.mimic3.learning import Part, train
-from medeval.tasks.mimic3.samples import (
-    FEATURES,
-    FLOOR,
-    SCHEMA,
-    TABLES,
-    TEST,
-    TRAIN,
-    VALIDATION,
-    Floats,
-    Samples,
-    read_features,
-    read_samples,
-)
-from medeval.tasks.mimic3.tasks import Kind, Task, task_named
-from medeval.warehouse import Warehouse, schema_name
+from medeval.scoring.resample import Floats
+from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
+from medeval.warehouse import Warehouse, flat, schema_name
 
-MODELS = ("logistic",)
+FEATURES_FLOOR = "mimic3_features"
+
+VARIABLES = 17
+SUB_WINDOWS = ("all", "first_10", "first_25", "first_50", "last_10", "last_25", "last_50")
+STATISTICS = ("minimum", "maximum", "mean", "standard_deviation", "skewness", "count")
+# The columns of a variable in mimic3_features, and the order of the features in a matrix.
+COLUMNS = tuple(f"{part}_{statistic}" for part in SUB_WINDOWS for statistic in STATISTICS)
+FEATURES = VARIABLES * len(COLUMNS)
+
+TRAIN = "windows.partition = 'train' and not windows.is_validation"
+VALIDATION = "windows.partition = 'train' and windows.is_validation"
+TEST = "windows.partition = 'test'"
+
+# Rows of one block of features: 714 doubles each, so about 90 MB.
+BLOCK_ROWS = 16_384
+MAX_ITERATIONS = 2_000
+
+# One point of the grid, as the run's record shows it: `penalty`, and its strength as scikit-learn
+# calls it, `C` or `alpha`.
+Penalty = dict[str, Any]
+# From strong to weak. The first is what stays where validation cannot tell: that of the reference
+# for its single-label tasks. L1 is for tasks of a row a stay; over hours it takes too long.
+LOGISTIC = [{"penalty": "l2", "C": strength} for strength in (0.001, 0.01, 0.1, 1.0)]
+SPARSE = [{"penalty": "l1", "C": strength} for strength in (0.01, 0.1)]
+RIDGE = [{"penalty": "ridge", "alpha": strength} for strength in (10_000.0, 1_000.0, 100.0, 10.0)]
+
+
+class Samples(NamedTuple):
+    """The samples of one part of a task, by stay in byte order, then by hour.
+
+    Attributes:
+        stays: the name of the stay of each.
+        window_hours: where its window of observations ends.
+        period_lengths: what the listfile says; missing for in-hospital mortality.
+        weights: how many samples of the stay each stands for.
+        labels: what is true, one column a label.
+    """
+
+    stays: list[str]
+    window_hours: Floats
+    period_lengths: Floats
+    weights: Floats
+    labels: Floats
+
+
+class Part(NamedTuple):
+    """What is learnt from, or tuned on."""
+
+    features: Floats
+    labels: Floats
+    weights: Floats
 
 
 def predict_to_run(
-    task: str, model: str, *, target: str | None, out: Path, seed: int, as_built: bool = False
+    task: type[IcuTask],
+    model: str,
+    *,
+    target: str | None,
+    out: Path,
+    seed: int,
+    as_built: bool = False,
 ) -> Path:
     """Train a baseline on the warehouse's features and write its predictions of the test rows.
 
     Args:
-        task: the task's name or short name.
+        task: the task.
         model: `logistic`; for length of stay it is the ridge regression that stands in its place.
         target: of profiles.yml; None takes MEDEVAL_TARGET.
         out: the folder of runs.
@@ -57,51 +110,42 @@ def predict_to_run(
         The run's folder, with predictions.csv and run.json.
 
     Raises:
-        UserError: an unknown task or model, or the features are not there, or of an older build.
+        UserError: the features are not there, or of an older build.
     """
-    chosen = task_named(task)
-    if model not in MODELS:
-        raise UserError(f"Unknown model {model!r}. Models: {', '.join(MODELS)}.")
     started = datetime.now(UTC)
-    with open_built(f"mimic3 {FLOOR}", target, as_built=as_built) as warehouse:
-        builds = _builds(warehouse, chosen)
+    with open_built(f"{FLOOR} {FEATURES_FLOOR}", target, as_built=as_built) as warehouse:
+        builds = _builds(warehouse, task)
         digest = hashlib.sha256()
-        training = _read_part(warehouse, chosen, TRAIN, digest)
+        training = _read_part(warehouse, task, TRAIN, digest)
         if not len(training.labels):
             raise UserError(
-                f"{chosen.name} has no training rows: no stay outside the test and validation"
+                f"{task.name} has no training rows: no stay outside the test and validation"
                 " subjects. A small extract of MIMIC-III may have none."
             )
-        validation = _read_part(warehouse, chosen, VALIDATION, digest)
-        test = read_samples(warehouse, chosen, TEST)
-        if not len(test):
-            raise UserError(f"{chosen.name} has no test rows, so there is nothing to predict.")
-        baseline = train(chosen, training, validation, seed)
-        blocks = _hashed(warehouse, chosen, TEST, test, digest)
-        predictions = np.vstack([baseline.predict(block) for block in blocks])
-        text = _prediction_file(chosen, test, predictions)
+        validation = _read_part(warehouse, task, VALIDATION, digest)
+        test = read_samples(warehouse, task, TEST)
+        if not test.stays:
+            raise UserError(f"{task.name} has no test rows, so there is nothing to predict.")
+        predict, parameters = train(task, training, validation, seed)
+        blocks = _hashed(warehouse, task, TEST, test, digest)
+        predictions = np.vstack([predict(block) for block in blocks])
+        text = _prediction_text(task, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         record = {
-            "task": chosen.name,
+            "task": task.name,
             "model": model,
             "seed": seed,
             "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "data_class": read_source(warehouse, SCHEMA)["data_class"],
+            "data_class": read_source(warehouse, FLOOR)["data_class"],
             "data_sha256": digest.hexdigest(),
             "rows": {
                 "train": len(training.labels),
                 "validation": len(validation.labels),
-                "test": len(test),
+                "test": len(test.stays),
             },
             "features": FEATURES,
-            "parameters": {
-                **baseline.penalty,
-                "metric": baseline.metric,
-                "validation": baseline.validation,
-                "constant_labels": baseline.constant_labels,
-                "not_converged": baseline.not_converged,
-            },
-            "files": [{"path": PREDICTIONS, "rows": len(test), "sha256": sha256}],
+            "parameters": parameters,
+            "files": [{"path": PREDICTIONS, "rows": len(test.stays), "sha256": sha256}],
             "target": warehouse.target.name,
             "builds": {floor: asdict(build) for floor, build in builds.items()},
             "versions": {
@@ -112,35 +156,28 @@ def predict_to_run(
                 warehouse.target.type: warehouse.server_version(),
             },
         }
-    name = f"{started:%Y%m%dT%H%M%SZ}-{chosen.name}-{model}"
+    name = f"{started:%Y%m%dT%H%M%SZ}-{task.name}-{model}"
     return _write_run(out, name, text, record)
 
 
-def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
+def _builds(warehouse: Warehouse, task: type[IcuTask]) -> dict[str, Build]:
     """Return the builds of listfiles and features; the features must not be the older ones."""
-    command = build_command(f"mimic3 {FLOOR}", warehouse.target.name)
-    schema = schema_name(SCHEMA)
-    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables", *TABLES]
-    missing = [table for table in tables if not warehouse.columns(schema, table)]
-    if missing:
-        raise UserError(
-            f"The features of the baselines are not built: the warehouse has no"
-            f" {', '.join(f'{schema}.{table}' for table in missing)}. Run `{command}`."
-        )
-    floor = newest_build(warehouse, SCHEMA)
-    features = newest_build(warehouse, FLOOR)
+    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables"]
+    floor, features = (
+        newest_build(warehouse, FLOOR, tables),
+        newest_build(warehouse, FEATURES_FLOOR),
+    )
     if features.started_at < floor.started_at:
-        only = build_command(FLOOR, warehouse.target.name)
+        command = build_command(FEATURES_FLOOR, warehouse.target.name)
         raise UserError(
-            f"The features of the baselines are older than the tables of {SCHEMA}. Run `{only}`."
+            f"The features of the baselines are older than the tables of {FLOOR}. Run `{command}`."
         )
-    return {SCHEMA: floor, FLOOR: features}
+    return {FLOOR: floor, FEATURES_FLOOR: features}
 
 
-def _read_part(warehouse: Warehouse, task: Task, part: str, digest: hashlib._Hash) -> Part:
+def _read_part(warehouse: Warehouse, task: type[IcuTask], part: str, digest: hashlib._Hash) -> Part:
     samples = read_samples(warehouse, task, part)
-    features = np.empty((len(samples), FEATURES))
-    start = 0
+    features, start = np.empty((len(samples.stays), FEATURES)), 0
     for block in _hashed(warehouse, task, part, samples, digest):
         features[start : start + len(block)] = block
         start += len(block)
@@ -148,10 +185,10 @@ def _read_part(warehouse: Warehouse, task: Task, part: str, digest: hashlib._Has
 
 
 def _hashed(
-    warehouse: Warehouse, task: Task, part: str, samples: Samples, digest: hashlib._Hash
+    warehouse: Warehouse, task: type[IcuTask], part: str, samples: Samples, digest: hashlib._Hash
 ) -> Iterator[Floats]:
     """Yield the features of samples; what was used is in the digest when all are taken."""
-    for block in read_features(warehouse, task, part, len(samples)):
+    for block in read_features(warehouse, task, part, len(samples.stays)):
         digest.update(block.data)
         yield block
     digest.update("\n".join(samples.stays).encode())
@@ -159,10 +196,10 @@ def _hashed(
         digest.update(array.tobytes())
 
 
-def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:
+def _prediction_text(task: type[IcuTask], samples: Samples, predictions: Floats) -> str:
     """Return the file: predictions in the shortest form that reads back to the same double."""
     keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
-    label = ("{:.6f}" if task.kind is Kind.HOURS else "{:.0f}").format
+    label = ("{:.6f}" if task.kind == "hours" else "{:.0f}").format
     lines = [",".join([*keys, *task.prediction_columns, *task.truth_columns])]
     numbers = samples.period_lengths.tolist(), predictions.tolist(), samples.labels.tolist()
     for stay, length, values, labels in zip(samples.stays, *numbers, strict=True):
@@ -190,3 +227,191 @@ def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -
     except OSError as error:
         raise UserError(f"Cannot write {error.filename or out}: {error.strerror}.") from error
     return folder
+
+
+def read_samples(warehouse: Warehouse, task: type[IcuTask], part: str) -> Samples:
+    """Read who is sampled, without the features.
+
+    Args:
+        warehouse: where the tables are.
+        task: the task.
+        part: TRAIN, VALIDATION or TEST.
+    """
+    period_length = "period_length" if task.has_period_length else "null"
+    columns = ["stay", "window_hours", period_length, "weight", *task.truth_columns]
+    sql = (
+        f"{_numbered(warehouse, task, part)}"  # noqa: S608
+        f" select {', '.join(columns)} from numbered order by sample_number"
+    )
+    rows = flat(warehouse.query(sql))
+    width = 3 + len(task.truth_columns)
+    numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(len(rows), width)
+    hours, lengths, weights = numbers.T[:3]
+    return Samples([str(row[0]) for row in rows], hours, lengths, weights, numbers[:, 3:])
+
+
+def read_features(
+    warehouse: Warehouse, task: type[IcuTask], part: str, count: int
+) -> Iterator[Floats]:
+    """Yield the features of the samples, in blocks of rows in the samples' order.
+
+    Missing features are NaN. A block is a new array each time.
+
+    Args:
+        warehouse: where the tables are.
+        task: the task.
+        part: TRAIN, VALIDATION or TEST.
+        count: how many samples the part has.
+    """
+    features = warehouse.relation(schema_name(FLOOR), "mimic3_features")
+    columns = ", ".join(f"features.{column}" for column in COLUMNS)
+    # The large table first: DuckDB builds its hash table of the second.
+    sql = (
+        f"{_numbered(warehouse, task, part)}"  # noqa: S608
+        f" select numbered.sample_number, features.variable_id, {columns}"
+        f" from {features} as features inner join numbered"
+        " on features.icustay_id = numbered.icustay_id"
+        " and features.window_hours = numbered.window_hours"
+        " order by numbered.sample_number, features.variable_id"
+    )
+    batches = (np.array(batch, dtype=np.float64) for batch in warehouse.query(sql))
+    rows = np.empty((0, 2 + len(COLUMNS)))
+    for start in range(0, count, BLOCK_ROWS):
+        size = min(BLOCK_ROWS, count - start)
+        block = np.full((size, VARIABLES, len(COLUMNS)), np.nan)
+        while True:
+            numbers = rows[:, 0].astype(np.intp) - start
+            inside = int(np.searchsorted(numbers, size))
+            block[numbers[:inside], rows[:inside, 1].astype(np.intp) - 1] = rows[:inside, 2:]
+            rows = rows[inside:]
+            if len(rows):
+                break
+            more = next(batches, None)
+            if more is None:
+                break
+            rows = more
+        yield block.reshape(size, FEATURES)
+
+
+def _numbered(warehouse: Warehouse, task: type[IcuTask], part: str) -> str:
+    """Return a CTE of the part's samples with their labels, numbered from 0.
+
+    The names come from the code; nothing of a user's is in the text.
+    """
+    schema = schema_name(FLOOR)
+    windows = warehouse.relation(schema, "mimic3_feature_windows")
+    listed = warehouse.relation(schema, f"mimic3_{task.name}")
+    columns = [*task.truth_columns, *["period_length"] * task.has_period_length]
+    same_hour = " and windows.window_hours = listed.period_length" if task.has_sample_times else ""
+    kind = "hourly" if task.has_sample_times else task.name
+    return (
+        "with samples as (select windows.stay, windows.icustay_id, windows.window_hours,"  # noqa: S608
+        f" windows.weight, {', '.join(f'listed.{column}' for column in columns)}"
+        f" from {listed} as listed inner join {windows} as windows"
+        f" on windows.icustay_id = listed.icustay_id{same_hour}"
+        f" where windows.kind = '{kind}' and {part}"
+        "), numbered as (select *, row_number() over"
+        ' (order by stay collate "C", window_hours) - 1 as sample_number from samples)'
+    )
+
+
+def train(
+    task: type[IcuTask], training: Part, validation: Part, seed: int
+) -> tuple[Callable[[Floats], Floats], dict[str, Any]]:
+    """Fit the grid on the training part and keep what does best on the validation part.
+
+    Args:
+        task: the task.
+        training: at least one row.
+        validation: may be empty; then the strongest penalty stays.
+        seed: of the one solver that draws random numbers (L1).
+
+    Returns:
+        What predicts, one column a label, from features as they come from the warehouse; and what
+        the run's record says: the penalty that stays, each one tried with its `value` (None where
+        that is undefined), and by number the labels that had one class in train and those whose
+        fit stopped at the limit of iterations.
+    """
+    prepare = make_pipeline(
+        SimpleImputer(strategy="mean", keep_empty_features=True), StandardScaler()
+    )
+    prepared = prepare.fit_transform(training.features)
+    weights = training.weights / training.weights.mean()
+    tuning = prepare.transform(validation.features) if len(validation.labels) else None
+    hours = task.kind == "hours"
+    grid = RIDGE if hours else LOGISTIC if task.has_sample_times else LOGISTIC + SPARSE
+    fitted = [
+        [_fit(penalty, prepared, label, weights, seed) for label in training.labels.T]
+        for penalty in grid
+    ]
+    values = [
+        None if tuning is None else _evaluate(task, _predict(models, tuning), validation)
+        for models in fitted
+    ]
+    # Of equals, and of what is undefined, the first.
+    defined = [value for value in values if value is not None]
+    best = values.index(min(defined) if hours else max(defined)) if defined else 0
+    models = dict(enumerate(fitted[best], 1))
+    parameters = {
+        **grid[best],
+        "metric": "mean absolute error" if hours else "AUC of ROC",
+        "validation": [{**one, "value": value} for one, value in zip(grid, values, strict=True)],
+        "constant_labels": [key for key, one in models.items() if isinstance(one, DummyRegressor)],
+        "not_converged": [
+            key
+            for key, one in models.items()
+            if np.max(getattr(one, "n_iter_", None) or 0) >= MAX_ITERATIONS
+        ],
+    }
+    return lambda features: _predict(fitted[best], prepare.transform(features)), parameters
+
+
+def _fit(penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int) -> Any:
+    model: Any
+    if penalty["penalty"] == "ridge":
+        model = Ridge(alpha=penalty["alpha"], solver="cholesky")
+    elif len(np.unique(label)) == 1:
+        model = DummyRegressor()  # its prevalence
+    else:
+        is_sparse = penalty["penalty"] == "l1"
+        model = LogisticRegression(
+            C=penalty["C"],
+            l1_ratio=1.0 if is_sparse else 0.0,
+            solver="liblinear" if is_sparse else "lbfgs",
+            # liblinear also penalises the intercept, and so pulls rare labels towards one half.
+            intercept_scaling=100.0 if is_sparse else 1.0,
+            max_iter=MAX_ITERATIONS,
+            random_state=seed,
+        )
+    with warnings.catch_warnings():
+        # The run's record says it of the model that is kept.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(features, label, sample_weight=weights)
+
+
+def _predict(models: Sequence[Any], prepared: Floats) -> Floats:
+    """Return the probability of class 1, or the hours that remain, one column a label."""
+    return np.column_stack(
+        [
+            model.predict_proba(prepared)[:, 1]
+            if hasattr(model, "predict_proba")
+            else model.predict(prepared)
+            for model in models
+        ]
+    )
+
+
+def _evaluate(task: type[IcuTask], predicted: Floats, validation: Part) -> float | None:
+    """Return the mean over the labels where the metric is defined; None if it is for none."""
+    if task.kind == "hours":
+        # As the score does: nobody leaves before now.
+        clipped = np.maximum(predicted[:, 0], 0)
+        return float(
+            mean_absolute_error(validation.labels[:, 0], clipped, sample_weight=validation.weights)
+        )
+    areas = [
+        roc_auc_score(truth, scores, sample_weight=validation.weights)
+        for truth, scores in zip(validation.labels.T, predicted.T, strict=True)
+        if len(np.unique(truth)) == 2
+    ]
+    return float(np.mean(areas)) if areas else None

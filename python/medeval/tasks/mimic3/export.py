@@ -1,46 +1,53 @@
 """Listfiles of the five tasks and, on request, the episodes' time series.
 
 The benchmark is mimic3-benchmarks (YerevaNN); docs/mimic3.md describes the rows, their orders and
-the folders.
+the folders: root/<partition>/<subject>/episode<n>..., and each task's.
 """
 
 from __future__ import annotations
 
 import random
+import re
+import tomllib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import compress
+from itertools import compress, groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
-from medeval.progress import Advance, progress
-from medeval.tasks.mimic3 import timeseries
-from medeval.warehouse import Warehouse, flat, schema_name
-
-NAME = "mimic3"
-ALIASES = {
-    "ihm": "in_hospital_mortality",
-    "decomp": "decompensation",
-    "los": "length_of_stay",
-    "pheno": "phenotyping",
-}
-PHENOTYPES = 25
-LABELS = tuple(f"label_{number}" for number in range(1, PHENOTYPES + 1))
-MULTITASK_HEADER = (
-    "filename,length of stay,in-hospital mortality task (pos;mask;label),"
-    "length of stay task (masks;labels),phenotyping task (labels),"
-    "decompensation task (masks;labels)"
+from medeval.export import (
+    MANIFEST,
+    BenchmarkExport,
+    ExportFolder,
+    Request,
+    make_manifest,
 )
+from medeval.progress import Advance, progress
+from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotyping
+from medeval.warehouse import Row, Warehouse, flat, schema_name
+
 WRITTEN_LINES = 50_000
 SHUFFLE_SEED = 49297
+
+TABLE = "mimic3_episode_timeseries"
+EPISODES = "mimic3_episodes"
+DIAGNOSES = "episode_diagnoses"
+SERIES = "timeseries"
+LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text("utf-8"))
+HEADER = LAYOUT[SERIES]["header"] + "\n"
+# The columns that hold the benchmark's 17 variables, in its order.
+VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
+# The benchmark does not clean these: what was charted is what it writes.
+UNCLEANED = frozenset(LAYOUT[SERIES]["uncleaned"])
+NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 
 class Order(StrEnum):
@@ -82,23 +89,6 @@ class Options:
     ] = Layout.MEDEVAL
 
 
-@dataclass(frozen=True)
-class Listfile:
-    """How one task's listfile is written.
-
-    Attributes:
-        header: the first line; for phenotyping the names follow.
-        columns: of the table `mimic3_<task>`.
-        line: formats a row, whatever follows the columns.
-        order: the columns by which the rows of a stay are in order.
-    """
-
-    header: str
-    columns: tuple[str, ...]
-    line: Callable[..., str]
-    order: tuple[str, ...] = ()
-
-
 def multitask_line(*row: Any) -> str:
     """Format a row of multitask, whose fields are lists joined by `;`.
 
@@ -108,7 +98,7 @@ def multitask_line(*row: Any) -> str:
     """
     stay, length, position, mask, died, first_sample, hours, judged, first, *more = row
     left = ";".join([f"{length - hour:.6f}" for hour in range(hours)])
-    phenotypes = ";".join(map(str, more[:PHENOTYPES]))
+    phenotypes = ";".join(map(str, more[:LABELS]))
     return (
         f"{stay},{length:.6f},{position:d};{mask:d};{died:d},{_steps(first_sample, hours)};"
         f"{left},{phenotypes},{_steps(first_sample, judged)};{_steps(first, judged)}\n"
@@ -121,31 +111,21 @@ def _steps(first: int | None, hours: int) -> str:
     return ";".join(["0"] * zeros + ["1"] * (hours - zeros))
 
 
-MULTITASK_COLUMNS = (
-    "stay",
-    "length_of_stay",
-    "in_hospital_mortality_position",
-    "in_hospital_mortality_mask",
-    "in_hospital_mortality_label",
-    "first_sample_hour",
-    "length_of_stay_hours",
-    "decompensation_hours",
-    "first_decompensation_hour",
-    *LABELS,
-)
 HOURLY = ("stay", "period_length", "y_true")
-HOUR = ("period_length",)
+# Of each listfile the columns of the table `mimic3_<task>`, and what formats a row.
 # Python's formatting is the benchmark's, so a remainder of -1e-7 hours is `-0.000000` as well.
-LISTFILES = {
-    "in_hospital_mortality": Listfile("stay,y_true", ("stay", "y_true"), "{},{:d}\n".format),
-    "decompensation": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:d}\n".format, HOUR),
-    "length_of_stay": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:.6f}\n".format, HOUR),
-    "phenotyping": Listfile(
-        "stay,period_length",
-        ("stay", "period_length", *LABELS),
-        f"{{}},{{:.6f}},{','.join(['{:d}'] * PHENOTYPES)}\n".format,
+LISTFILES: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
+    "in_hospital_mortality": (("stay", "y_true"), "{},{:d}\n".format),
+    "decompensation": (HOURLY, "{},{:.6f},{:d}\n".format),
+    "length_of_stay": (HOURLY, "{},{:.6f},{:.6f}\n".format),
+    "phenotyping": (
+        (*HOURLY[:2], *Phenotyping.truth_columns),
+        f"{{}},{{:.6f}},{','.join(['{:d}'] * LABELS)}\n".format,
     ),
-    "multitask": Listfile(MULTITASK_HEADER, MULTITASK_COLUMNS, multitask_line),
+    "multitask": (
+        (*LAYOUT["multitask"]["columns"], *Phenotyping.truth_columns),
+        multitask_line,
+    ),
 }
 
 
@@ -155,23 +135,25 @@ def header_of(warehouse: Warehouse, task: str) -> str:
     Raises:
         UserError: the seed does not hold the phenotypes 1 to 25.
     """
+    if task == "multitask":
+        return str(LAYOUT[task]["header"]) + "\n"
     if task != "phenotyping":
-        return LISTFILES[task].header + "\n"
+        return ",".join(LISTFILES[task][0]) + "\n"
     found = flat(
         warehouse.select(
             ["phenotype_id", "phenotype_name"],
-            schema_name(NAME),
+            schema_name(FLOOR),
             "phenotypes",
             "where phenotype_id is not null order by phenotype_id",
         )
     )
-    if [number for number, _ in found] != list(range(1, PHENOTYPES + 1)):
+    if [number for number, _ in found] != list(range(1, LABELS + 1)):
         raise UserError(
             f"The seed phenotypes has {len(found)} phenotypes with an id, not the ids 1 to"
-            f" {PHENOTYPES}. Run `dbt seed --select mimic3`."
+            f" {LABELS}. Run `dbt seed --select mimic3`."
         )
     # The names hold `;` but no comma, and the benchmark writes them without quotes.
-    return ",".join([LISTFILES[task].header, *(str(name) for _, name in found)]) + "\n"
+    return ",".join([*HOURLY[:2], *(str(name) for _, name in found)]) + "\n"
 
 
 def _write_listfiles(
@@ -229,15 +211,15 @@ def listfile_batches(
     task starts from that seed, and only train draws from it), so numbers are shuffled and the
     lines, about 80 bytes each, stay where they are.
     """
-    listfile = LISTFILES[task]
+    columns, line_of = LISTFILES[task]
     is_train, is_phenotyping = partition == "train", task == "phenotyping"
     is_shuffled = order is Order.REFERENCE and is_train and not is_phenotyping
     is_listed = is_shuffled or (order is Order.REFERENCE and not is_train and is_phenotyping)
     listing = ['cast(subject_id as varchar) collate "C"'] if is_listed else []
-    keys = ", ".join([*listing, 'stay collate "C"', *listfile.order])
+    keys = ", ".join([*listing, 'stay collate "C"', *HOURLY[1:2] * (columns == HOURLY)])
     batches = warehouse.select(
-        [*listfile.columns, *["is_validation"] * is_train],
-        schema_name(NAME),
+        [*columns, *["is_validation"] * is_train],
+        schema_name(FLOOR),
         f"mimic3_{task}",
         f"where partition = $1 order by {keys}",
         (partition,),
@@ -245,7 +227,7 @@ def listfile_batches(
     all_lines: list[bytes] = []
     all_validation = bytearray()
     for batch in batches:
-        lines = [listfile.line(*row).encode() for row in batch]
+        lines = [line_of(*row).encode() for row in batch]
         validation = [is_train and row[-1] for row in batch]
         if is_shuffled:
             all_lines += lines
@@ -258,6 +240,110 @@ def listfile_batches(
     for start in range(0, len(numbers), WRITTEN_LINES):
         part = numbers[start : start + WRITTEN_LINES]
         yield [all_lines[i] for i in part], [bool(all_validation[i]) for i in part]
+
+
+def write_timeseries(
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    advance: Advance,
+    tasks: Sequence[str] = (),
+) -> int:
+    """Write every episode whole below root/, and for each task what its model may see.
+
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`,
+    `split_train_and_test.py` and `create_*.py`; docs/mimic3.md, time series): rows ascend by hours,
+    missing cells are empty. Which rows a task has say the columns `is_<task>_input`.
+
+    Args:
+        warehouse: where the table is.
+        folder: of the export.
+        advance: to call with the number of rows that are done.
+        tasks: those that get files of their own.
+
+    Returns:
+        The number of episodes.
+
+    Raises:
+        UserError: the table holds an unknown partition.
+    """
+    columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
+    columns.append("hours")
+    for column in VARIABLES:
+        columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
+    order = "order by partition, subject_id, episode, hours, event_icustay_id"
+
+    def rows_and_lines() -> Iterator[tuple[Row, str]]:
+        for batch in warehouse.select(columns, schema_name(FLOOR), TABLE, order):
+            cells = [row[3 + len(tasks) :] for row in batch]
+            yield from zip(batch, timeseries_lines(cells), strict=True)
+            advance(len(batch))
+
+    episodes = 0
+    for key, group in groupby(rows_and_lines(), key=lambda pair: pair[0][:3]):
+        (partition, subject, episode), pairs = key, list(group)
+        episodes += 1
+        for place, task in enumerate((SERIES, *tasks), start=2):
+            chosen = [line for row, line in pairs if task == SERIES or row[place]]
+            path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
+            if task != SERIES:  # where the readers of the task look
+                name = f"{subject:d}_episode{episode:d}_timeseries.csv"
+                path = f"{task.replace('_', '-')}/{partition}/{name}"
+            if chosen:
+                with folder.create(path, task) as file:
+                    file.write((HEADER + "".join(chosen)).encode(), len(chosen))
+    return episodes
+
+
+def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
+    """Write root/<partition>/<subject>/episode<n>.csv: who the patient is, and the diagnoses.
+
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`): one row; a stay
+    without a known diagnosis has the header alone.
+    """
+    schema = schema_name(FLOOR)
+    codes = flat(warehouse.select(["icd9_code"], schema, DIAGNOSES, "order by position"))
+    header = ",".join([*LAYOUT["episode"], *(f"Diagnosis {code}" for (code,) in codes)]) + "\n"
+    own = LAYOUT["episode"].values()
+    columns = ["partition", "subject_id", "episode", "diagnosis_flags", *own]
+    order = "order by partition, subject_id, episode"
+    for batch in warehouse.select(columns, schema, EPISODES, order):
+        for partition, subject_id, episode, flags, *cells in batch:
+            path = f"{_root(partition, subject_id)}/episode{episode:d}.csv"
+            with folder.create(path, SERIES) as file:
+                file.write(header.encode(), 0)
+                if flags is not None:
+                    texts = ["" if cell is None else str(cell) for cell in cells]
+                    file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
+
+
+def _root(partition: str, subject_id: int) -> str:
+    if partition not in ("train", "test"):
+        raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
+    return f"root/{partition}/{subject_id:d}"
+
+
+def timeseries_lines(rows: list[Row]) -> list[str]:
+    """Format rows of hours and the variables' cells (number, and text for an uncleaned one).
+
+    The benchmark's rule: numbers in the shortest form that reads back to the same double, always
+    with a decimal point; of an uncleaned variable the text as it was charted, unless all values of
+    the subject are numbers (then the table holds no text).
+    """
+    columns = iter(zip(*rows, strict=True))
+    cells: list[list[str]] = []
+    for column in ("hours", *VARIABLES):
+        numbers = ["" if value is None else repr(value) for value in next(columns)]
+        if column in UNCLEANED:
+            numbers = [
+                number
+                if text is None
+                else '"' + text.replace('"', '""') + '"'
+                if NEEDS_QUOTES.search(text)
+                else text
+                for number, text in zip(numbers, next(columns), strict=True)
+            ]
+        cells.append(numbers)
+    return [",".join(line) + "\n" for line in zip(*cells, strict=True)]
 
 
 def export(warehouse: Warehouse, request: Request) -> list[str]:
@@ -273,15 +359,15 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     layout, is_reference = options.layout, options.layout is Layout.REFERENCE
     has_series = options.timeseries or is_reference
 
-    rows_of = partial(warehouse.count, schema_name(NAME))
+    rows_of = partial(warehouse.count, schema_name(FLOOR))
     tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
-    tables += [timeseries.TABLE] if has_series else []
-    tables += [timeseries.EPISODES, timeseries.DIAGNOSES] if is_reference else []
-    build = newest_build(warehouse, NAME, tables)
+    tables += [TABLE] if has_series else []
+    tables += [EPISODES, DIAGNOSES] if is_reference else []
+    build = newest_build(warehouse, FLOOR, tables)
     report = []
     orders: dict[str, str | None] = {}
-    with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
+    with ExportFolder(request.out / (layout if is_reference else FLOOR)) as folder:
         for task in request.tasks:
             with progress(task, partial(rows_of, f"mimic3_{task}")) as advance:
                 place = task.replace("_", "-") if is_reference else task
@@ -291,22 +377,22 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             report.append(f"{folder.folder / place}: {train:,} train, {test:,} test")
         if has_series:
             own_series = request.tasks if is_reference else ()
-            with progress(timeseries.TASK, partial(rows_of, timeseries.TABLE)) as advance:
-                episodes = timeseries.write_timeseries(warehouse, folder, advance, own_series)
+            with progress(SERIES, partial(rows_of, TABLE)) as advance:
+                episodes = write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:
-                timeseries.write_episodes(warehouse, folder)
-            orders[timeseries.TASK] = None
+                write_episodes(warehouse, folder)
+            orders[SERIES] = None
             report.append(f"{folder.folder / 'root'}: {episodes:,} episodes")
-        manifest = make_manifest(warehouse, NAME, build, folder, orders, "patients_md5")
+        manifest = make_manifest(warehouse, FLOOR, build, folder, orders, "patients_md5")
         folder.publish(manifest)
         report.append(f"{folder.folder / MANIFEST}: data class {manifest['data_class']}")
     return report
 
 
 EXPORT = BenchmarkExport(
-    NAME,
+    FLOOR,
     tuple(LISTFILES),
-    ALIASES,
+    {task.short: task.name for task in TASKS},
     tuple(map("mimic3_{}".format, LISTFILES)),
     export,
     Options,

@@ -1,30 +1,38 @@
-"""The four ICU tasks, which are answered by predictions, and not by a model that is asked."""
+"""The four ICU tasks of mimic3-benchmarks, which are answered by predictions and not by a model."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence, Set
-from enum import StrEnum
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from medeval.errors import UserError
-from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import LEVEL, Interval
-from medeval.tasks.mimic3 import tasks
-from medeval.tasks.mimic3.tasks import Cluster, Grouping, Kind, task_named
 from medeval.tasks.options import TaskOptions
-from medeval.tasks.task import Comparison, Method, Task, TaskScore
+from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.tasks.mimic3.inputs import Request
-    from medeval.tasks.mimic3.scored import Scored
+    from numpy.typing import ArrayLike
 
+    from medeval.models.scores import Interval
+    from medeval.tasks.mimic3.predictions import Rows
+    from medeval.warehouse import Warehouse
 
-Choice = TypeVar("Choice", bound=StrEnum)
+FLOOR = "mimic3"
+RUNS = Path("runs")
+PREDICTIONS = "predictions.csv"
+RUN = "run.json"
+LABELS = 25
+ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
+# Sums of floats, not more.
+ROUNDING = 1e-9
 
 
 class IcuScoreOptions(TaskOptions):
@@ -55,21 +63,63 @@ class IcuScoreOptions(TaskOptions):
     )
 
 
+def options_of(method: Method) -> IcuScoreOptions:
+    """Return what was chosen about a score, or the defaults."""
+    options = method.options
+    return options if isinstance(options, IcuScoreOptions) else IcuScoreOptions.model_validate({})
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The rows of every prediction file beside one truth.
+
+    Attributes:
+        joined: of each prediction file by its name.
+        listfile: the truth.
+        data_class: of the warehouse's truth; None for a file.
+        attributes: the group of each stay.
+    """
+
+    joined: dict[str, Rows]
+    listfile: Rows
+    data_class: str | None
+    attributes: dict[str, list[str]]
+
+    @property
+    def rows(self) -> Rows:
+        """Return the rows of one prediction; stays and truth are the same in all."""
+        return next(iter(self.joined.values()))
+
+
 class IcuTask(Task):
-    """A task of the MIMIC-III listfiles; see `Task`."""
+    """A task of the MIMIC-III listfiles; see `Task`.
+
+    Attributes:
+        short: its short name, as in that of the default result file.
+        kind: what it predicts: `binary`, `hours` or `labels`.
+        has_sample_times: whether a stay has a row for each hour, so that the hour is in the key.
+        has_period_length: whether files have the column period_length, in the key or beside it.
+        prediction_columns: the columns that hold the predictions.
+        truth_columns: the columns of a prediction file that repeat the truth.
+    """
 
     answered_by = "predict, or a prediction file"
     BASELINES = ("logistic",)
     ScoreOptions: ClassVar[type[TaskOptions]] = IcuScoreOptions
     COMPARED: ClassVar[Set[str]] = frozenset({"listfile", "target", "threshold"})
+    short: ClassVar[str]
+    kind: ClassVar[str] = "binary"
+    has_sample_times: ClassVar[bool] = False
+    has_period_length: ClassVar[bool] = True
+    prediction_columns: ClassVar[tuple[str, ...]] = ("prediction",)
+    truth_columns: ClassVar[tuple[str, ...]] = ("y_true",)
 
     @classmethod
     def predict(cls, name: str, model: str, **given: Any) -> str:
         """See `Task`."""
         from medeval.tasks.mimic3.baseline import predict_to_run
-        from medeval.tasks.mimic3.inputs import PREDICTIONS
 
-        folder = predict_to_run(name, model, **given)
+        folder = predict_to_run(cls, model, **given)
         record = _record(folder)
         rows, parameters = record["rows"], record["parameters"]
         strength = "alpha" if "alpha" in parameters else "C"
@@ -81,210 +131,289 @@ class IcuTask(Task):
 
     @classmethod
     def newest(cls, name: str, method: Method) -> Path:
-        """See `Task`; without a run, a baseline is trained."""
-        from medeval.tasks.mimic3.inputs import newest_or_trained
+        """See `Task`; without a run, a baseline is trained.
 
-        options = _options(method)
-        return newest_or_trained(task_named(name), options.target, method.seed, options.as_built)
+        Raises:
+            UserError: the baseline's features are not there, or of an older build.
+        """
+        # Names of runs start with their time.
+        for file in sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True):
+            if _record(file.parent).get("task") in (cls.name, cls.short):
+                return file.parent
+        # Here, not above: every other way starts without scikit-learn.
+        from medeval.tasks.mimic3.baseline import predict_to_run
+
+        print(
+            f"medeval: there is no run of {cls.name} in {RUNS}/: training the logistic baseline"
+            f" first, as `python -m medeval predict --task {cls.name} --model logistic` does.",
+            file=sys.stderr,
+        )
+        options = options_of(method)
+        return predict_to_run(
+            cls, "logistic", target=options.target, out=RUNS, seed=method.seed,
+            as_built=options.as_built,
+        )  # fmt: skip
 
     @classmethod
     def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
-        """See `Task`: a prediction file, or the folder of a run with one."""
-        # Here, not above: every other command starts without these.
-        from medeval.tasks.mimic3.inputs import prediction_file
-        from medeval.tasks.mimic3.scored import score_files
+        """See `Task`: a prediction file, or the folder of a run with one.
 
-        options, task = _options(method), task_named(name)
+        Raises:
+            UserError: the input does not fit, or a smallest cell that hides nothing well; with
+                `strict`, also if there is anything to warn of.
+        """
+        # Here, not above: every other command starts without these.
+        import numpy as np
+
+        from medeval.scoring.groups import require_min_cell
+        from medeval.tasks.mimic3.groups import GROUPINGS, divided, numbered_clusters
+        from medeval.tasks.mimic3.metrics import evaluate
+        from medeval.tasks.mimic3.results import score_of
+
+        options = options_of(method)
+        for grouping in method.groupings:
+            if grouping not in GROUPINGS:
+                raise UserError(f"--by {grouping}: there are {', '.join(GROUPINGS)}.")
         if options.peer_layout and (options.extra or method.groupings):
             raise UserError(
                 "--peer-layout has no place for --extra and --by: leave one of them away."
             )
-        file = prediction_file(path, task)
-        scored = score_files(_request(name, {file.name: file}, method))
-        return _task_score(scored, path, options)
+        if method.groupings:
+            require_min_cell(method.min_cell)
+        file, record = cls.prediction_file(path), _record(path)
+        inputs = cls.read({file.name: file}, method)
+        joined = inputs.rows
+        if options.strict and joined.warnings:
+            raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
+        clusters = numbered_clusters(joined, method.cluster)
+        rows = np.arange(len(joined.stays))
+        metrics = evaluate(cls, joined, rows, clusters, method, cls.name)
+        subgroups = {}
+        for grouping, attributes in inputs.attributes.items():
+            subgroups[grouping] = divided(cls, joined, attributes, method.min_cell)
+            for group in subgroups[grouping]:
+                if group.suppressed is None:
+                    label = f"{grouping} {group.name}"
+                    found = evaluate(cls, joined, group.rows, clusters, method, label)
+                    group.metrics.update(
+                        (name, one)
+                        for name, one in found.items()
+                        if name not in group.hidden_metrics
+                    )
+        run_id = path.resolve().name if path.is_dir() else None
+        model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
+        return score_of(cls, str(model), run_id, inputs, metrics, subgroups, method)
 
     @classmethod
     def compare_files(
         cls, paths: Sequence[Path], name: str, metrics: Sequence[str], method: Method
     ) -> Comparison:
-        """See `Task`."""
-        from medeval.scoring.compare import answer_sentence
-        from medeval.tasks.mimic3.comparing import chosen_metrics, compare_files, named_files
-        from medeval.tasks.mimic3.layout import label_names
+        """See `Task`: prediction files or the folders of runs with one.
 
-        options, task = _options(method), task_named(name)
-        if options.threshold is not None and task.kind is not Kind.BINARY:
-            raise UserError(f"--threshold: {task.name} has no answers that are yes or no.")
-        chosen = chosen_metrics(task, metrics)
-        found = compare_files(_request(name, named_files(task, paths), method, chosen))
-        first, last = found.method_sentences()
-        return Comparison(
-            found.differences,
-            [*map(answer_sentence, found.answers), *first, *last],
-            found.content([]),
-            found.warnings(),
-            found.areas,
-            label_names(found.inputs.rows.columns),
-        )
+        Raises:
+            UserError: a file or the warehouse cannot be read, rows do not fit the truth, one file
+                is named twice, or the task has no such metric.
+        """
+        from medeval.tasks.mimic3.results import chosen_metrics, compared
+
+        chosen = chosen_metrics(cls, metrics)
+        if options_of(method).threshold is not None and cls.kind != "binary":
+            raise UserError(f"--threshold: {cls.name} has no answers that are yes or no.")
+        if len(paths) < 2:
+            raise UserError("compare takes two or more prediction files or runs of one task.")
+        files = [cls.prediction_file(path) for path in paths]
+        whole = [file.resolve() for file in files]
+        for place, path in enumerate(paths):
+            if whole[place] in whole[:place]:
+                raise UserError(f"{path} is named twice.")
+        names = [ENDINGS.sub("", path.resolve().name) or path.name for path in paths]
+        if len(set(names)) < len(names):
+            names = [str(path) for path in paths]
+        inputs = cls.read(dict(zip(names, files, strict=True)), method)
+        return compared(cls, inputs, chosen, method)
+
+    @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """See `Task`: the truth must score best, the same for all rows like chance."""
+        import numpy as np
+
+        from medeval.builds import open_built
+        from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS, evaluate
+        from medeval.tasks.mimic3.predictions import join
+
+        with open_built(FLOOR, None, as_built=as_built) as warehouse:
+            listed, _ = cls.listed_rows(warehouse)
+        rows = np.arange(len(listed.stays))
+        other = np.random.default_rng(0).permutation(rows)
+        chance, rarer = 0.0 if cls.kind == "hours" else 0.5, len(rows)
+        if cls.kind == "binary":
+            rarer = max(1, min(int(listed.truth.sum()), int((1 - listed.truth).sum())))
+
+        def scored(predicted: Any) -> dict[str, float]:
+            joined = join(cls, listed, replace(listed, prediction=predicted))
+            found = evaluate(cls, joined, rows, None, Method(n_iters=0), name)
+            return {key: one.value for key, one in found.items() if np.isfinite(one.value)}
+
+        found = scored(listed.truth)
+        best = {metric: float(metric not in LOWER_IS_BETTER) for metric in found}
+        wrong = [f"{one} {found[one]:g}" for one in found if abs(found[one] - best[one]) > ROUNDING]
+        told = ", ".join(wrong) or f"{len(best)} of {len(METRICS[cls.kind])} metrics are defined"
+        yield Check("the truth must score the best value of each metric", not wrong, told)
+        headline = METRICS[cls.kind][0]
+        for who, predicted, within in (
+            ("one prediction for all", np.ones_like(listed.truth), ROUNDING),
+            ("the truth of other rows", listed.truth[other], 0.05 + 0.5 / sqrt(rarer)),
+        ):
+            value = scored(predicted).get(headline)
+            told = "undefined"
+            if value is not None:
+                told = f"{value:.4f}; chance is {chance:g}, within {within:.2g} of it"
+            passed = value is None or abs(value - chance) <= within
+            yield Check(f"{headline}: {who} must score like chance", passed, told)
+
+    @classmethod
+    def score_arrays(
+        cls,
+        name: str,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        stays: ArrayLike | None,
+        *,
+        n_iters: int | None,
+        seed: int,
+    ) -> dict[str, Interval]:
+        """See `Task`."""
+        import numpy as np
+
+        from medeval.scoring.resample import score, summarise
+        from medeval.tasks.mimic3.metrics import PUBLISHED
+        from medeval.tasks.mimic3.results import interval_of
+
+        # As `read_rows` has it: the published program reads hours as single floats.
+        truth = np.asarray(y_true, dtype=np.float32 if cls.kind == "hours" else None)
+        clusters = None if stays is None else np.unique(np.asarray(stays), return_inverse=True)[1]
+        try:
+            statistic = PUBLISHED[cls.kind](truth, y_pred)
+            draws = cls.N_ITERS if n_iters is None else n_iters
+            found = summarise(score(statistic, draws, seed, clusters))
+        except ValueError as error:
+            raise UserError(f"{name}: {error}.") from None
+        return {key: interval_of(one, statistic.rows, "percentile") for key, one in found.items()}
+
+    @classmethod
+    def prediction_file(cls, path: Path) -> Path:
+        """Return the file to score, which a user named by itself or by the folder of its run.
+
+        Raises:
+            UserError: there is no such file, or the run is of another task.
+        """
+        if not path.is_dir():
+            return path
+        recorded = _record(path).get("task", cls.name)
+        if recorded not in (cls.name, cls.short):
+            raise UserError(f"{path} is a run of {recorded}, not of {cls.name}.")
+        found = path / PREDICTIONS
+        if not found.is_file():
+            raise UserError(f"{path} holds no {PREDICTIONS}.")
+        return found
+
+    @classmethod
+    def read(cls, files: Mapping[str, Path], method: Method) -> Inputs:
+        """Read all files and, if any grouping asks for it, what the warehouse knows of the stays.
+
+        Raises:
+            UserError: a file or the warehouse cannot be read, or the rows do not fit together.
+        """
+        from medeval.tasks.mimic3.predictions import join, read_file
+
+        options, data_class, attributes = options_of(method), None, {}
+        predictions = {name: read_file(cls, path) for name, path in files.items()}
+        with ExitStack() as stack:
+            warehouse = None
+            if options.listfile is None or method.groupings:
+                # Here, not above: files alone need no warehouse, and it takes a while to load.
+                from medeval.builds import open_built
+
+                built = open_built(FLOOR, options.target, as_built=options.as_built)
+                warehouse = stack.enter_context(built)
+            if options.listfile is not None:
+                listfile = read_file(cls, Path(options.listfile), is_listfile=True)
+            elif warehouse is not None:
+                listfile, data_class = cls.listed_rows(warehouse)
+            joined = {
+                name: join(cls, listfile, rows, allow_duplicates=options.allow_duplicates)
+                for name, rows in predictions.items()
+            }
+            if warehouse is not None and method.groupings:
+                from medeval.tasks.mimic3.groups import read_attributes
+
+                some = next(iter(joined.values()))
+                attributes = read_attributes(warehouse, some, method.groupings)
+        return Inputs(joined, listfile, data_class, attributes)
+
+    @classmethod
+    def listed_rows(cls, warehouse: Warehouse) -> tuple[Rows, str]:
+        """Return the test rows, byte for byte as `export` writes them, and their data class.
+
+        The rows take the way through the listfile's text on purpose: truth and hours are then
+        rounded as in the file that a model was given, and the hash is that of the exported file.
+
+        Raises:
+            UserError: the tables are not there, or their last build failed.
+        """
+        from medeval.builds import newest_build, read_source
+        from medeval.tasks.mimic3.export import Order, header_of, listfile_batches
+        from medeval.tasks.mimic3.predictions import read_rows
+
+        listed = f"mimic3_{cls.name}"
+        tables = [listed, "mimic3_data_class", "mimic3_source_tables"]
+        tables += ["phenotypes"] if cls.kind == "labels" else []
+        newest_build(warehouse, FLOOR, tables)
+        lines = [header_of(warehouse, cls.name).encode()]
+        for batch, _ in listfile_batches(warehouse, cls.name, "test", Order.CANONICAL):
+            lines += batch
+        name = f"{listed} (test rows, target {warehouse.target.name})"
+        rows = read_rows(cls, name, b"".join(lines), is_listfile=True)
+        return rows, read_source(warehouse, FLOOR)["data_class"]
 
 
 class InHospitalMortality(IcuTask):
     """Death in hospital, from the first 48 hours of a stay."""
 
-    name = "in_hospital_mortality"
+    name, short, scored_by = "in_hospital_mortality", "ihm", "AUC of ROC"
     N_ITERS = 10_000
+    has_period_length = False
 
 
 class Decompensation(IcuTask):
     """Death within 24 hours, from all hours until then."""
 
-    name = "decompensation"
+    name, short, scored_by = "decompensation", "decomp", "AUC of ROC"
+    has_sample_times = True
 
 
 class LengthOfStay(IcuTask):
     """The hours that a stay still lasts, at each of its hours."""
 
-    name = "length_of_stay"
+    name, short, scored_by = "length_of_stay", "los", "kappa"
+    kind, has_sample_times = "hours", True
 
 
 class Phenotyping(IcuTask):
     """Which of 25 conditions a stay had."""
 
-    name = "phenotyping"
-    N_ITERS = 10_000
+    name, short, scored_by = "phenotyping", "pheno", "macro ROC AUC"
+    N_ITERS, kind = 10_000, "labels"
+    prediction_columns = tuple(f"pred_{number}" for number in range(1, LABELS + 1))
+    truth_columns = tuple(f"label_{number}" for number in range(1, LABELS + 1))
 
 
-def _options(method: Method) -> IcuScoreOptions:
-    options = method.options
-    return options if isinstance(options, IcuScoreOptions) else IcuScoreOptions.model_validate({})
-
-
-def _request(
-    name: str, files: dict[str, Path], method: Method, metrics: tuple[str, ...] = ()
-) -> Request:
-    """Return what is to be scored, as the modules below take it.
-
-    Raises:
-        UserError: a grouping or a cluster that there is not.
-    """
-    from medeval.tasks.mimic3.inputs import Request
-
-    options = _options(method)
-    return Request(
-        task=task_named(name),
-        predictions=files,
-        listfile=None if options.listfile is None else Path(options.listfile),
-        n_iters=method.n_iters,
-        seed=method.seed,
-        cluster=None if method.cluster is None else _one_of(Cluster, "--cluster", method.cluster),
-        groupings=tuple(_one_of(Grouping, "--by", one) for one in method.groupings),
-        allow_duplicates=options.allow_duplicates,
-        target=options.target,
-        as_built=options.as_built,
-        interval=tasks.Interval(options.ci),
-        strict_nan=options.strict_nan,
-        extra=options.extra,
-        min_cell=method.min_cell,
-        strict=options.strict,
-        metrics=metrics,
-        threshold=options.threshold,
-    )
-
-
-def _one_of(kind: type[Choice], flag: str, value: str) -> Choice:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(one.value for one in kind)
-        raise UserError(f"{flag} {value}: there are {known}.") from None
-
-
-def _task_score(scored: Scored, path: Path, options: IcuScoreOptions) -> TaskScore:
-    """Return a score in the form of all tasks.
-
-    Args:
-        scored: of one prediction file.
-        path: as it was named: the file, or the folder of its run.
-        options: of the score.
-    """
-    from medeval.tasks.mimic3.layout import label_names
-
-    request, name, rows = scored.request, scored.request.task.name, scored.inputs.rows
-    found = {**scored.result.metrics, **scored.result.extra}
-    (prediction,) = scored.inputs.sources.values()
-    method = f"{request.interval.value} of resamples"
-    intervals = {
-        metric: Interval(low=one.low, high=one.high, level=LEVEL, method=method, n=len(rows.stays))
-        for metric, one in found.items()
-        if math.isfinite(one.low) and math.isfinite(one.high)
-    }
-    record = _record(path)
-    headline = next(iter(scored.result.metrics))
-    content = scored.content(peer_layout=options.peer_layout)
-    names = label_names(rows.columns)
-    result = EvaluationResult(
-        model_id=str(record.get("model") or prediction.name),
-        task_id=name,
-        metrics_results={
-            metric: one.value for metric, one in found.items() if math.isfinite(one.value)
-        },
-        intervals=intervals,
-        metadata={
-            "run_id": path.name if path.is_dir() else None,
-            "headline": headline,
-            "data": {
-                "sha256": scored.inputs.listfile.sha256,
-                "data_class": scored.inputs.data_class or "credentialed",
-                "prediction_sha256": prediction.sha256,
-            },
-            "n": len(rows.stays),
-            "n_iters": request.n_iters,
-            "seed": request.seed,
-            "undefined": {
-                metric: {"items": 0, "reason": one.reason}
-                for metric, one in found.items()
-                if not math.isfinite(one.value)
-            },
-            "about_metrics": {metric: {"label": label} for metric, label in names.items()},
-            "subgroups": content.get("subgroups", {}),
-        },
-    )
-    return TaskScore(
-        result,
-        headline,
-        scored.warnings(),
-        groups=_groups(scored),
-        notes=list(scored.sentences()),
-        file=content,
-        place=Path(f"{request.task.short}_results.json"),
-        bare_nan=options.peer_layout or options.strict_nan,
-    )
+TASKS: tuple[type[IcuTask], ...] = (InHospitalMortality, Decompensation, LengthOfStay, Phenotyping)
 
 
 def _record(folder: Path) -> dict[str, Any]:
     """Return what the record of a run says; nothing if a path is no run's."""
     try:
-        return dict(json.loads((folder / "run.json").read_bytes()))
+        return dict(json.loads((folder / RUN).read_bytes()))
     except (OSError, ValueError, TypeError):
         return {}
-
-
-def _groups(scored: Scored) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return the first metrics of each group, with None for what is hidden."""
-    first = list(scored.result.metrics)[:3]
-    found: dict[str, dict[str, dict[str, float | None]]] = {}
-    for grouping, cells in scored.subgroups.items():
-        found[grouping.value] = {
-            group.name: {
-                "n": None if group.n is None else float(group.n),
-                **{
-                    metric: _defined(one.metrics[metric].value if one else None) for metric in first
-                },
-            }
-            for group, one in cells
-        }
-    return found
-
-
-def _defined(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

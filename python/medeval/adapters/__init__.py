@@ -1,0 +1,1 @@
+"""Tasks for the runners of others; each module needs the extra `adapters`."""

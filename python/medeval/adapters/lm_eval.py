@@ -1,0 +1,181 @@
+"""Tasks for lm-evaluation-harness: `export --task NAME --format lm-eval` writes a folder of them.
+
+`lm_eval --include_path FOLDER --tasks medeval_NAME` runs it. Its metrics are those of `medeval
+score` on the same replies; medeval must be installed beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from medeval.adapters.replay import asked, score_lines
+from medeval.errors import UserError
+from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT
+from medeval.inference.types import Item
+from medeval.models.text_files import write_text
+from medeval.tasks import registry
+from medeval.tasks.task import ItemTask
+
+_DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
+
+
+def write_task(
+    name: str,
+    options: Mapping[str, Any],
+    folder: Path,
+    base_url: str | None = None,
+    endpoints: Path = Path("endpoints.toml"),
+) -> Path:
+    """Write the folder of a task: its prompts, its description, and what scores it.
+
+    Args:
+        name: of the task.
+        options: of it, by name.
+        folder: where the folder `medeval_NAME` is made.
+        base_url: of the endpoint that is to be evaluated; credentialed text needs a declared one.
+        endpoints: the declarations of where credentialed text may go.
+
+    Raises:
+        UserError: no such task, one that is a conversation, or text that may not go there.
+    """
+    task = registry.start(name, options)
+    if not isinstance(task, ItemTask):
+        raise UserError(
+            f"{task.name} is a conversation: what is asked next depends on the reply, so"
+            " lm-evaluation-harness cannot run it."
+        )
+    place = folder / f"medeval_{task.name}"
+    items = list(task.items())
+    guard = DataUseGuard(read_endpoints(endpoints), place / "audit.jsonl")
+    if not all(item.is_open for item in items):
+        if base_url is None:
+            raise UserError(
+                f"{task.name} holds credentialed text. Name the endpoint that is to be evaluated"
+                " with --base-url; endpoints.toml must declare it."
+            )
+        guard.check(normalized(base_url), is_open=False)
+    scored = _scores(task, [(item, "") for item in items])
+    lines = [json.dumps(_document(item), ensure_ascii=False) + "\n" for item in items]
+    about = {
+        "task": f"medeval_{task.name}",
+        "custom_dataset": _Function("dataset"),
+        "dataset_kwargs": {},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "{{prompt}}",
+        "doc_to_target": "",
+        "process_results": _Function("process_results"),
+        "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": 2048},
+        "metric_list": [
+            {
+                "metric": metric,
+                "aggregation": _Function(_identifier(metric)),
+                "higher_is_better": True,
+            }
+            for metric in scored
+        ],
+        "metadata": {"version": task.prompt_version},
+    }
+    code = [
+        '"""What scores this task; see medeval.adapters.lm_eval."""',
+        "from medeval.adapters.lm_eval import FolderScores",
+        "_scores = FolderScores(__file__)",
+        "dataset = _scores.dataset",
+        "process_results = _scores.process_results",
+        *(f"{_identifier(metric)} = _scores.metric({metric!r})" for metric in scored),
+    ]
+    kept = {"task": name, "options": dict(options), "settings": task.settings()}
+    write_text(place / _DOCUMENTS, "".join(lines))
+    write_text(place / _ABOUT, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
+    write_text(place / _CODE, "\n".join(code) + "\n")
+    described = yaml.dump(about, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    write_text(place / f"medeval_{task.name}.yaml", described)
+    return place
+
+
+class _Function(str):
+    """A function of the code beside the description, which the harness knows by a tag."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes functions with their tag."""
+
+
+_Dumper.add_representer(
+    _Function, lambda dumper, name: dumper.represent_scalar("!function", f"medeval_scores.{name}")
+)
+
+
+class FolderScores:
+    """What the harness calls: the documents of a task's folder, and the metrics of its replies."""
+
+    def __init__(self, code: str) -> None:
+        self._folder = Path(code).resolve().parent
+        self._names: list[str] = []
+        self._found: dict[str, float] = {}
+        self._replies: list[tuple[str, int, str]] | None = None
+
+    def dataset(self, **given: Any) -> Any:
+        """Return the documents."""
+        import datasets  # type: ignore[import-untyped]
+
+        text = (self._folder / _DOCUMENTS).read_text(encoding="utf-8")
+        rows = [json.loads(line) for line in text.splitlines()]
+        return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
+
+    def process_results(
+        self, document: Mapping[str, Any], replies: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return for each metric the reply, which is scored with all others."""
+        reply = (document["item"], document["sample"], replies[0])
+        return dict.fromkeys(self._names, reply)
+
+    def metric(self, name: str) -> Callable[[Sequence[tuple[str, int, str]]], float]:
+        """Return what makes a metric of all replies; one that is undefined is NaN."""
+        self._names.append(name)
+        return partial(self._value, name)
+
+    def _value(self, name: str, replies: Sequence[tuple[str, int, str]]) -> float:
+        given = [(str(item), int(sample), text) for item, sample, text in replies]
+        # The resamples of the harness are scored by themselves; all metrics of one set at once.
+        if given != self._replies:
+            about = json.loads((self._folder / _ABOUT).read_text(encoding="utf-8"))
+            task = registry.start(about["task"], about["options"])
+            settings = json.loads(json.dumps(task.settings()))
+            if not isinstance(task, ItemTask) or settings != about["settings"]:
+                raise UserError(
+                    f"{self._folder} was written of other data than those that are named now."
+                    " Export it again."
+                )
+            known = {(item.id, item.sample): item for item in task.items()}
+            pairs = [(known[item, sample], text) for item, sample, text in given]
+            self._replies, self._found = given, _scores(task, pairs)
+        return self._found.get(name, float("nan"))
+
+
+def _document(item: Item) -> dict[str, Any]:
+    parts = [str(message["content"]) for message in item.messages]
+    return {"item": item.id, "sample": item.sample, "prompt": "\n\n".join(parts)}
+
+
+def _identifier(metric: str) -> str:
+    return "metric_" + "".join(one if one.isalnum() else "_" for one in metric)
+
+
+def _scores(task: ItemTask, replies: Sequence[tuple[Item, str]]) -> dict[str, float]:
+    """Return the metrics of replies, as a run that got them has them."""
+    texts = {(item.id, item.sample): text for item, text in replies}
+    with TemporaryDirectory() as place:
+        guard = DataUseGuard({}, Path(place) / AUDIT)
+        model = PythonModel(lambda item: texts[item.id, item.sample], "lm-eval", guard)
+        lines = asked(task, model, [item for item, _ in replies])
+        return dict(score_lines(task, model, lines).result.metrics_results)

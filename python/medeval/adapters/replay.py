@@ -1,0 +1,75 @@
+"""Answers that another runner got, scored as a run of ours is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
+from medeval.inference.types import Episode, Item, Model
+from medeval.judging.jury import jury_of
+from medeval.tasks.judged import judge, judged
+from medeval.tasks.task import AskedTask, Method, TaskScore
+
+
+def asked(task: AskedTask, model: Model, samples: Iterable[Item | Episode]) -> list[dict[str, Any]]:
+    """Ask samples of a task, each with its retries and rounds, and return the lines of their ends.
+
+    Raises:
+        UserError: text that may not go to the model.
+    """
+    with TemporaryDirectory() as place:
+        run = _run(task, model, Path(place))
+        run.execute(samples, RunConfig(can_read=task.can_read))
+        return [dict(line) for line in run.lines()]
+
+
+def score_lines(
+    task: AskedTask,
+    model: Model,
+    lines: Sequence[Mapping[str, Any]],
+    judges: Sequence[str] = (),
+    endpoints: Path = Path("endpoints.toml"),
+) -> TaskScore:
+    """Score the lines of `asked`; where they are of the first items only, those are all there are.
+
+    Args:
+        task: that was asked.
+        model: that answered.
+        lines: of the samples, in any order.
+        judges: who judges, where the task has a judge.
+        endpoints: the declarations of where credentialed text may go.
+
+    Returns:
+        The values, without intervals.
+    """
+    given = {(line["item"], line["sample"]) for line in lines}
+    order = list(dict.fromkeys(item.id for item in task.items()))
+    first = {item for item, _ in given}
+    limit = len(first) if first == set(order[: len(first)]) else None
+
+    def score() -> TaskScore:
+        with TemporaryDirectory() as place:
+            run = _run(task, model, Path(place), limit)
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            (run.folder / RESPONSES).write_text(text, encoding="utf-8")
+            if judges and judged(task) is not None:
+                guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
+                judge(task, run.folder, jury_of(judges), RunConfig(), guard)
+            return task.score(run.folder, Method(n_iters=0))
+
+    # A thread of its own, for runners whose event loop calls this; judging needs one too.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(score).result()
+
+
+def _run(task: AskedTask, model: Model, folder: Path, limit: int | None = None) -> Run:
+    settings = {**settings_of(model, task.prompt_version), **task.settings()}
+    run = Run(folder, settings, model, about={"task": task.name, "limit": limit})
+    task.keep(folder)
+    return run

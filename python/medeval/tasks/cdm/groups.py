@@ -1,0 +1,276 @@
+"""Scores by groups of patients, from demographics that the model never saw, and by subsets.
+
+Small cells stay hidden: no number is told of fewer patients than `min_cell`, nor of so many other
+groups that it could be worked out. The patients of a group who have one pathology are a cell, too.
+Scores differ by pathology, so the means, gaps and p values of a group say how many of its patients
+have which: a group with a small cell has none of them. That nobody of a group has a pathology is a
+number of no patient, and may be known.
+
+Is a difference between two groups more than chance? The test permutes the patients' groups within
+each pathology (a permutation test, Fisher 1935, with strata): pathologies differ in how hard they
+are and in who has them, and that is no gap of the model. A share of the difference is therefore
+expected, and what lies beyond it is tested.
+
+A subset is a list of cases and no group of patients by what they are, so none is hidden for being
+small: whoever names it knows who is in it, and the score of each case is beside it anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medeval.models.clinical_case import ClinicalCase
+from medeval.models.scores import LEVEL
+from medeval.scoring.compare import holm
+from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition, require_min_cell
+from medeval.scoring.resample import Floats
+from medeval.tasks.cdm.cases import Subset
+from medeval.tasks.cdm.scores import DIAGNOSIS, means, value_of
+from medeval.tasks.task import Method, Table
+
+if TYPE_CHECKING:
+    from medeval.tasks.cdm.run_scores import Transcript
+
+NOT_ASKED = "not_asked"
+N_PERMUTATIONS = 9999
+# The same of all groups, for which of them is small is not told.
+HIDDEN = (
+    "hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so few"
+    " could be worked out from it"
+)
+
+
+def attributes_of(case: ClinicalCase) -> dict[str, str]:
+    """Return the groups that a case's patient is of; the age at admission goes first."""
+    person = case.demographics
+    age = None
+    if person is not None:
+        age = person.age if person.age_at_admission is None else person.age_at_admission
+    gender = person.gender if person is not None else ""
+    return {"gender": gender or UNKNOWN, "age_band": age_band(age)}
+
+
+def subgroups(
+    cases: Sequence[Transcript],
+    attributes: Sequence[str],
+    scores: Sequence[str],
+    method: Method,
+    n_permutations: int = N_PERMUTATIONS,
+) -> dict[str, Any]:
+    """Return the scores of each group of each attribute, and what lies between groups.
+
+    Args:
+        cases: one transcript of each case, with its score.
+        attributes: of `attributes_of`.
+        scores: the scores that there are for a case that is answered.
+        method: of intervals and permutations; its `min_cell` says how small a group is hidden.
+        n_permutations: how many permutations a test makes.
+
+    Returns:
+        JSON values: how it was made, and by attribute `groups` in the order of their names, the
+        unknown last (`name`; `n` and `scores`, unless it is `suppressed`), none if names alone
+        would tell how many a small one has; and `gaps`, of each score between each two groups that
+        are told: `first` less `second`, what their shares of the pathologies alone would make, and
+        p values, None where there is nothing to permute. The unknown are compared with none.
+
+    Raises:
+        UserError: a `min_cell` that hides nothing well.
+    """
+    require_min_cell(method.min_cell)
+    ordered = sorted(cases, key=lambda one: one.case.hadm_id)
+    told: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name in attributes:
+        places = partition([attributes_of(one.case)[name] for one in ordered])
+        members = {str(group): [ordered[place] for place in of] for group, of in places.items()}
+        cells = [Counter(str(one.case.pathology) for one in of) for of in members.values()]
+        hide = hidden([cell.total() for cell in cells], cells, method.min_cell)
+        groups: list[dict[str, Any]] = []
+        for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
+            told_of = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
+            if is_hidden:
+                told_of |= {"n": None, "suppressed": HIDDEN.format(min_cell=method.min_cell)}
+            else:
+                found = means([one.score for one in of], scores, method)
+                told_of["scores"] = {score: mean.as_json() for score, mean in found.items()}
+            groups.append(told_of)
+        names = [one["name"] for one in groups if not one["suppressed"]]
+        gaps = []
+        for first, second in combinations((name for name in names if name != UNKNOWN), 2):
+            both = [*members[first], *members[second]]
+            tests = gap_tests(
+                np.array([[value_of(one.score, name, 0.0) for name in scores] for one in both]),
+                np.arange(len(both)) < len(members[first]),
+                [str(one.case.pathology) for one in both],
+                seed=method.seed,
+                n=n_permutations,
+            )
+            for score, gap, expected, p_value in zip(scores, *tests, strict=True):
+                one = {"score": score, "first": first, "second": second, "gap": float(gap)}
+                gaps.append({**one, "expected_gap": float(expected), "p_value": p_value})
+        told[name] = {"groups": groups, "gaps": gaps}
+    tested = [gap for grouping in told.values() for gap in grouping["gaps"]]
+    corrected = holm([gap["p_value"] for gap in tested])
+    for gap, p_holm in zip(tested, corrected, strict=True):
+        gap["p_holm"] = p_holm
+    return {
+        "min_cell": method.min_cell,
+        "seed": method.seed,
+        "n_iters": method.n_iters,
+        "n_permutations": n_permutations,
+        "test": "permutation within pathology, failed cases as zero, p values after Holm",
+        "attributes": told,
+    }
+
+
+def gap_tests(
+    values: Floats, is_first: NDArray[np.bool_], strata: Sequence[str], *, seed: int, n: int
+) -> tuple[Floats, Floats, list[float | None]]:
+    """Return the gaps of scores between two groups, the expected gaps, and their p values.
+
+    Args:
+        values: scores, shape (cases, scores).
+        is_first: whether a case is of the first group, else of the second; neither is empty.
+        strata: the pathology of each case.
+        seed: of the permutations.
+        n: how many permutations.
+    """
+    names = np.array(strata)
+    order = np.argsort(names, kind="stable")
+    values, is_first, names = values[order], is_first[order], names[order]
+    slices = [
+        slice(int(np.searchsorted(names, name)), int(np.searchsorted(names, name, "right")))
+        for name in np.unique(names)
+    ]
+    # Their sum over values is the difference of the two means.
+    n_first = int(is_first.sum())
+    weights = np.where(is_first, 1 / n_first, -1 / (len(is_first) - n_first))
+    gap = values[is_first].mean(axis=0) - values[~is_first].mean(axis=0)
+    even = np.empty_like(weights)
+    for part in slices:
+        even[part] = weights[part].mean()
+    expected = even @ values
+    if not any(0 < is_first[part].sum() < len(is_first[part]) for part in slices):
+        return gap, expected, [None] * values.shape[1]
+    reached = np.zeros(values.shape[1], dtype=np.int64)
+    # Equal in exact arithmetic may be apart by rounding.
+    beyond = np.abs(gap - expected) - 1e-12
+    random = np.random.default_rng([seed, len(values)])
+    size = max(1, (1 << 20) // len(values))  # permuted places at a time
+    for start in range(0, n, size):
+        permuted = np.tile(weights, (min(size, n - start), 1))
+        for part in slices:
+            permuted[:, part] = random.permuted(permuted[:, part], axis=1)
+        reached += (np.abs(permuted @ values - expected) >= beyond).sum(axis=0)
+    return gap, expected, [float((1 + count) / (1 + n)) for count in reached]
+
+
+def shown(
+    groups: Iterable[Mapping[str, Any]], scores: Iterable[str]
+) -> dict[str, dict[str, float | None]]:
+    """Return the values of each group as tables show them, None for what is hidden.
+
+    Args:
+        groups: each with `name`, `n` and its means in `scores`, as JSON values.
+        scores: whose values.
+    """
+    key = "mean_failures_as_zero"
+    return {
+        group["name"]: {
+            "n": None if group["n"] is None else float(group["n"]),
+            **{score: group["scores"].get(score, {}).get(key) for score in scores},
+        }
+        for group in groups
+    }
+
+
+def gap_sentences(found: Mapping[str, Any]) -> Iterator[str]:
+    """Say where groups are hidden, and which gaps are more than chance."""
+    few = f"fewer than {found['min_cell']} cases, in all or of one pathology (--min-cell)"
+    for name, grouping in found["attributes"].items():
+        groups = grouping["groups"]
+        n_hidden = sum(group["suppressed"] is not None for group in groups)
+        if not groups:
+            yield f"By {name} nothing can be told, for it would tell of {few}."
+        elif n_hidden:
+            yield (
+                f"By {name}, {n_hidden} of {len(groups)} groups are hidden, since one of them has"
+                f" {few}, or such a one could be worked out from it."
+            )
+    for name, gap in _gaps(found):
+        if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL:
+            yield (
+                f"{gap['score']} differs by {name}: {gap['first']} less {gap['second']} is"
+                f" {gap['gap']:+.3f}, where their pathologies alone would make"
+                f" {gap['expected_gap']:+.3f} (p = {gap['p_holm']:.4f} after Holm)."
+            )
+
+
+def gap_table(found: Mapping[str, Any]) -> Table:
+    """Return all gaps, tested or not."""
+    rows = []
+    for name, gap in _gaps(found):
+        between = f"{gap['first']} less {gap['second']}"
+        p_value = "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}"
+        sizes = (f"{gap['gap']:+.4f}", f"{gap['expected_gap']:+.4f}")
+        rows.append((gap["score"], name, between, *sizes, p_value))
+    columns = ("score", "by", "groups", "gap", "expected", "p (Holm)")
+    return Table("gaps between groups", columns, rows)
+
+
+def _gaps(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, grouping in found["attributes"].items():
+        for gap in grouping["gaps"]:
+            yield name, gap
+
+
+def subset_scores(
+    cases: Sequence[Transcript], subsets: Sequence[Subset], method: Method, names: Sequence[str]
+) -> tuple[list[dict[str, Any]], Table, list[str]]:
+    """Score each subset by itself.
+
+    Args:
+        cases: one transcript of each case, with its score.
+        subsets: which of them belong together; cases may be in several.
+        method: of the intervals.
+        names: the scores that there are for a case that is answered.
+
+    Returns:
+        JSON values: which subset; `n`, its cases among those of the run; how many of them failed,
+        and since the run has not come to them; how many the run was not to ask, which are in no
+        value; and the mean of each score over the n cases. A table of the values, the headline of
+        each subset first. And what is to be said of subsets that are not whole.
+    """
+    found, rows, told = [], [], []
+    for subset in subsets:
+        its = [one for one in cases if one.case.hadm_id in subset.hadm_ids]
+        scores = means([one.score for one in its], names, method)
+        rows += [
+            (subset.name, name, *scores[name].cells(), str(len(its)))
+            for name in sorted(scores, key=lambda name: name != DIAGNOSIS)
+        ]
+        not_asked = sum(one.failure == NOT_ASKED for one in its)
+        not_in_run = len(subset.hadm_ids) - len(its)
+        of_cases = f"of its {len(subset.hadm_ids):,} cases are not in this run; its values are"
+        if not_in_run:
+            told.append(f"subset {subset.name}: {not_in_run:,} {of_cases} of the others only.")
+        of_cases = f"of its {len(subset.hadm_ids):,} cases were never asked and count as failed."
+        if not_asked:
+            told.append(f"subset {subset.name}: {not_asked:,} {of_cases}")
+        found.append(
+            {
+                **subset.about(),
+                "n": len(its),
+                "n_failed": sum(one.score is None for one in its),
+                "not_asked": not_asked,
+                "not_in_run": not_in_run,
+                "scores": {name: mean.as_json() for name, mean in scores.items()},
+            }
+        )
+    columns = ("subset", "metric", "value", "95 % interval", "n")
+    return found, Table("by subset", columns, rows), told

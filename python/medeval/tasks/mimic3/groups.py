@@ -1,0 +1,194 @@
+"""What ICU stays have in common: whom they are drawn with, and the groups they are divided into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medeval.errors import UserError
+from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition
+from medeval.scoring.resample import Integers, MetricSummary
+from medeval.tasks.mimic3.metrics import LABEL_METRIC
+
+if TYPE_CHECKING:
+    from medeval.tasks.mimic3.predictions import Rows
+    from medeval.tasks.mimic3.task import IcuTask
+    from medeval.warehouse import Warehouse
+
+# MIMIC-III spells ethnicity in 41 ways; each begins with one of these or is left to `other`.
+ETHNICITIES = {
+    "white": ("WHITE",),
+    "black": ("BLACK", "CARIBBEAN"),
+    "hispanic": ("HISPANIC",),
+    "asian": ("ASIAN",),
+    "american_indian": ("AMERICAN INDIAN",),
+    UNKNOWN: ("UNKNOWN", "UNABLE TO OBTAIN", "PATIENT DECLINED"),
+}
+
+
+def ethnicity(value: object) -> str:
+    """Return the group of one of MIMIC-III's spellings."""
+    text = str(value or "").strip().upper()
+    groups = ETHNICITIES.items()
+    found = next((name for name, starts in groups if text.startswith(starts)), "other")
+    return found if text else UNKNOWN
+
+
+def _as_it_is(value: object) -> str:
+    return str(value or UNKNOWN)
+
+
+# By what rows can be divided: the column of mimic3_stays, and what makes a group of it.
+GROUPINGS: dict[str, tuple[str, Callable[[object], str]]] = {
+    "sex": ("gender", _as_it_is),
+    "age_band": ("analysis_age", age_band),
+    "ethnicity": ("ethnicity", ethnicity),
+    "care_unit": ("last_careunit", _as_it_is),
+}
+
+
+def numbered_clusters(joined: Rows, cluster: str | None) -> Integers | None:
+    """Return each row's cluster as a number from 0; None if every row stands for itself.
+
+    Clusters are numbered by their name, so that no file's order of rows changes the numbers.
+
+    Raises:
+        UserError: no such clusters, or subjects and a stay's name does not begin with one.
+    """
+    if cluster is None:
+        return None
+    if cluster not in ("stay", "subject"):
+        raise UserError(f"--cluster {cluster}: there are stay, subject.")
+    used, stay_of_row = np.unique(joined.stays, return_inverse=True)
+    names = [joined.names[stay] for stay in used]
+    if cluster == "subject":
+        bad = [name for name in names if "_" not in name]
+        if bad:
+            raise UserError(
+                f"--cluster subject: {len(bad):,} stays are not named"
+                f" <subject>_episode<n>_timeseries.csv: {'; '.join(bad[:10])}."
+            )
+        names = [name.partition("_")[0] for name in names]
+    numbers = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return np.asarray(numbers[stay_of_row])
+
+
+def read_attributes(
+    warehouse: Warehouse, joined: Rows, groupings: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return for each grouping the group of every stay, in the order of `joined.names`.
+
+    Raises:
+        UserError: the warehouse lacks the table or a stay.
+    """
+    from medeval.builds import newest_build
+    from medeval.warehouse import flat, schema_name
+
+    newest_build(warehouse, "mimic3", ["mimic3_stays"])
+    columns = [GROUPINGS[grouping][0] for grouping in groupings]
+    read = flat(warehouse.select(["stay", *columns], schema_name("mimic3"), "mimic3_stays"))
+    found = {str(stay): cells for stay, *cells in read}
+    used = [joined.names[stay] for stay in np.unique(joined.stays)]
+    missing = [name for name in used if name not in found]
+    if missing:
+        raise UserError(
+            f"--by: {len(missing):,} of {len(used):,} stays are not in the warehouse (target"
+            f" {warehouse.target.name}): {'; '.join(missing[:10])}. Is it built from the same data?"
+        )
+    nothing = [None] * len(columns)
+    by_grouping = zip(*(found.get(name, nothing) for name in joined.names), strict=True)
+    return {
+        grouping: [GROUPINGS[grouping][1](cell) for cell in cells]
+        for grouping, cells in zip(groupings, by_grouping, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of rows, its metrics, and what may be told of it.
+
+    Attributes:
+        name: the group.
+        rows: its rows.
+        n: how many; None if that is hidden.
+        n_stays: of how many stays; None if that is hidden.
+        n_positive: how many are positive; None if that is hidden, or the task has no classes.
+        suppressed: why nothing is told of the group; None if it is.
+        hidden_metrics: metrics of labels that are hidden in it, each with the reason.
+        metrics: of its rows, empty if nothing is told.
+    """
+
+    name: str
+    rows: Integers
+    n: int | None = None
+    n_stays: int | None = None
+    n_positive: int | None = None
+    suppressed: str | None = None
+    hidden_metrics: dict[str, str] = field(default_factory=dict)
+    metrics: dict[str, MetricSummary] = field(default_factory=dict)
+
+
+def divided(task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: int) -> list[Group]:
+    """Divide rows into groups; small ones are hidden, see `scoring.groups`.
+
+    A group is small with fewer than `min_cell` stays, or with fewer than that many stays of one
+    class, even none; of phenotyping, labels are hidden one by one.
+
+    Args:
+        task: what is scored.
+        joined: its rows.
+        attributes: the group of every stay, in the order of `joined.names`.
+        min_cell: the smallest group that is shown.
+    """
+    used, stay_of_row = np.unique(joined.stays, return_inverse=True)
+    members = {
+        name: np.flatnonzero(np.isin(stay_of_row, stays))
+        for name, stays in partition([attributes[stay] for stay in used]).items()
+    }
+    is_binary = task.kind == "binary"
+    sizes, classes = [], []
+    for rows in members.values():
+        stays, truth = joined.stays[rows], joined.truth[rows]
+        sizes.append(len(np.unique(stays)))
+        values = (1, 0) if is_binary else ()
+        classes.append({value: len(np.unique(stays[truth == value])) for value in values})
+    hide = hidden(sizes, classes, min_cell)
+    if hide is None:
+        return []
+    shown = [rows for rows, is_hidden in zip(members.values(), hide, strict=True) if not is_hidden]
+    rare = iter(rare_labels(joined, shown, min_cell) if task.kind == "labels" else [])
+    # The same of all that are hidden, small or not.
+    reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
+    of_class = reason.format(min_cell, " positive or negative")
+    found = []
+    for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True):
+        if is_hidden:
+            why = of_class if is_binary else reason.format(min_cell, "")
+            found.append(Group(name, rows, suppressed=why))
+        else:
+            positive = int((joined.truth[rows] == 1).sum()) if is_binary else None
+            labels = {f"{LABEL_METRIC}{label + 1}": of_class for label in next(rare, ())}
+            found.append(Group(name, rows, len(rows), size, positive, None, labels))
+    return found
+
+
+def rare_labels(joined: Rows, shown: list[Integers], min_cell: int) -> list[list[int]]:
+    """Return which labels (from 0) are hidden in each group that is shown.
+
+    All hidden groups count together: what is told of the others tells of them, by the total.
+    """
+    rest = np.setdiff1d(np.arange(len(joined.stays)), np.concatenate([np.empty(0, int), *shown]))
+    parts = [*([rest] if len(rest) else []), *shown]
+    rare: list[list[int]] = [[] for _ in shown]
+    for label, column in enumerate(joined.truth.T):
+        positive = [int(column[rows].sum()) for rows in parts]
+        counts = [{1: n, 0: len(rows) - n} for n, rows in zip(positive, parts, strict=True)]
+        fewer = [min(count.values()) for count in counts]
+        gone = hidden(fewer, counts, min_cell) or [True] * len(parts)
+        for labels, is_gone in zip(rare, gone[len(gone) - len(rare) :], strict=True):
+            if is_gone:
+                labels.append(label)
+    return rare

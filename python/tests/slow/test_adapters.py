@@ -1,0 +1,148 @@
+"""inspect_ai and lm-evaluation-harness run our tasks at an endpoint, and score them as we do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import PROJECT_ROOT, folder_of, run_medeval
+from model_server import ModelServer, RuledEndpoint, model_server
+
+pytestmark = pytest.mark.slow
+BIN = Path(sys.executable).parent
+USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+DECISION = {"thought": "", "final_diagnosis": "Acute appendicitis", "treatment": ["surgery"]}
+RULES: list[dict[str, Any]] = [
+    {"when": "呼吸", "text": "都不对", "usage": USAGE},
+    {"when": "题目", "text": "<think>B?</think>A, B", "usage": USAGE},
+    {"when": "summary", "text": '{"summary": "Stable."}', "usage": USAGE},
+    {"when": "answer", "text": '```json\n{"answer": "insulin"}\n```', "usage": USAGE},
+    {
+        "when": "ribs",
+        "turn": 0,
+        "text": "",
+        "calls": [["physical_examination", {}]],
+        "usage": USAGE,
+    },
+    {"text": json.dumps(DECISION), "usage": USAGE},
+]
+
+
+@pytest.fixture(autouse=True)
+def warehouse(asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(asked_duckdb))
+
+
+def ours(server: ModelServer, out: Path, task: str, *options: str) -> dict[str, float]:
+    """Return the metrics of `run` and `score`."""
+    done = run_medeval(
+        *("run", "--task", task, "--model", "m", "--base-url", server.url, "--out", out, *options)
+    )
+    folder = folder_of(done)
+    scored = run_medeval("score", folder, "--n-iters", "0", "--json")
+    assert scored.returncode == 0, scored.stderr
+    (scores,) = json.loads(scored.stdout)["task_scores"].values()
+    return {name: pytest.approx(value) for name, value in scores.items()}
+
+
+def inspected(server: ModelServer, out: Path, task: str, *options: str) -> dict[str, float]:
+    """Return the metrics of `inspect eval`."""
+    done = subprocess.run(
+        [
+            *(BIN / "inspect", "eval", f"medeval/{task}", "--model", "openai-api/local/m"),
+            *("--model-base-url", server.url, "--log-dir", out, "--log-format", "json"),
+            *("--display", "plain", *options),
+        ],
+        cwd=PROJECT_ROOT,
+        env={**os.environ, "LOCAL_API_KEY": "none"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    (log,) = out.glob("*.json")
+    found = json.loads(log.read_text(encoding="utf-8"))
+    assert found["status"] == "success", done.stdout
+    (scores,) = found["results"]["scores"]
+    return {name: one["value"] for name, one in scores["metrics"].items()}
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "options"),
+    [
+        ("yier", "yier", ["samples=1"]),
+        ("clinical_summarization_basic", "task_file", []),
+        ("mtsamples_procedures", "mtsamples_procedures", ["judge=local"]),
+    ],
+)
+def test_inspect_gives_our_metrics(
+    task: str, name: str, options: list[str], tmp_path: Path
+) -> None:
+    judge = ["--judge-model", "local"] if "judge=local" in options else []
+    given = [*options, *([f"named={task}"] if name == "task_file" else [])]
+    words = [word for one in given for word in ("-T", one)]
+    with model_server(RuledEndpoint(RULES).script) as server:
+        wanted = ours(server, tmp_path / "ours", task, *judge)
+        asked = server.seen.requests
+        assert inspected(server, tmp_path / "log", name, *words) == wanted
+        assert server.seen.requests == 2 * asked
+
+
+def test_inspect_plays_a_conversation_with_tools(asked_export: Path, tmp_path: Path) -> None:
+    with model_server(RuledEndpoint(RULES).script) as server:
+        wanted = ours(server, tmp_path / "ours", "cdm", "--cases", str(asked_export))
+        found = inspected(server, tmp_path / "log", "cdm", "-T", f"cases={asked_export}")
+        assert found == wanted
+
+
+def test_credentialed_text_reaches_a_foreign_runner_s_endpoint_only_if_that_is_declared(
+    tmp_path: Path,
+) -> None:
+    row = {
+        "sample_id": "q1",
+        "question": "secret?",
+        "selection": ["a", "b"],
+        "answer_choices": ["a"],
+    }
+    questions = tmp_path / "questions.json"
+    questions.write_text(json.dumps([row]), encoding="utf-8")
+    option = ["-T", f"questions={questions}"]
+    with model_server(RuledEndpoint(RULES).script) as server:
+        with pytest.raises(AssertionError, match="Credentialed text may not go to"):
+            inspected(server, tmp_path / "refused", "yier", *option)
+        assert server.seen.requests == 0
+        declared = tmp_path / "endpoints.toml"
+        declared.write_text(f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n')
+        inspected(server, tmp_path / "log", "yier", *option, "-T", f"endpoints={declared}")
+        assert server.seen.requests == 1
+
+
+def test_lm_eval_gives_our_metrics(tmp_path: Path) -> None:
+    written = run_medeval("export", "--task", "yier", "--format", "lm-eval", "--out", tmp_path)
+    assert written.returncode == 0, written.stderr
+    with model_server(RuledEndpoint(RULES).script) as server:
+        wanted = ours(server, tmp_path / "ours", "yier")
+        done = subprocess.run(
+            [
+                *(BIN / "lm_eval", "--model", "local-chat-completions", "--tasks", "medeval_yier"),
+                *("--include_path", tmp_path, "--apply_chat_template", "--output_path", tmp_path),
+                "--model_args",
+                f"model=m,base_url={server.url}/chat/completions,num_concurrent=8,"
+                "tokenizer_backend=None",
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.rglob("results_*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))["results"]["medeval_yier"]
+    assert {name: found[f"{name},none"] for name in wanted} == wanted
