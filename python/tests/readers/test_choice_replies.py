@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 from commands import run_medeval
+from tables import table
 
-CASES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("yier_replies.jsonl").read_text("utf-8").splitlines()
-]
+CASES = table("yier_replies", "readers")
 OPTIONS = {
     "zh": ["发热", "咳嗽", "皮疹", "腹痛", "头晕"],
     "signs": ["发热", "咳嗽", "皮疹", "腹痛"],
