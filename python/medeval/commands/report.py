@@ -52,4 +52,4 @@ def _report(
     print(place)
 
 
-report = with_options(_report, [flags_in("report_flags.toml")])
+report = with_options(_report, flags_in("report_flags.toml"))
