@@ -144,12 +144,12 @@ def test_a_record_that_is_mended_is_marked_no_more() -> None:
     slow_after(
         1,
         [
-            (b"", "holds no record"),
-            (b"[]", "holds no record"),
-            (b"[{]", "is not valid JSON"),
-            (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
-            (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
-            ("题".encode("gb18030"), "is not text in UTF-8"),
+            (b"", " holds no record"),
+            (b"[]", " holds no record"),
+            (b"[{]", " is not JSON"),
+            (b'{"a": 1}\n[]\n', ": line 2 is no JSON object"),
+            (b'{"a": 1}\n{"a":\n', ", line 2 is not JSON"),
+            ("题".encode("gb18030"), " is not text in UTF-8"),
         ],
     ),
 )
@@ -159,7 +159,7 @@ def test_what_is_wrong_with_a_file_is_named(
     path = tmp_path / "questions.json"
     path.write_bytes(content)
     warehouse = Worked(worker, tmp_path)
-    warehouse.stops(*MODELS, says=(f"The file {path} {said}", "load"), YIER=path)
+    warehouse.stops(*MODELS, says=(f"{path}{said}", "load"), YIER=path)
 
 
 @pytest.mark.slow
