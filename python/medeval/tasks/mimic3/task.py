@@ -194,12 +194,9 @@ class IcuTask(Task):
             for group in subgroups[grouping]:
                 if group.suppressed is None:
                     label = f"{grouping} {group.name}"
-                    found = evaluate(cls, joined, group.rows, clusters, method, label)
-                    group.metrics.update(
-                        (name, one)
-                        for name, one in found.items()
-                        if name not in group.hidden_metrics
-                    )
+                    group.metrics.update(evaluate(cls, joined, group.rows, clusters, method, label))
+                    for metric in group.hidden_metrics:
+                        del group.metrics[metric]
         run_id = path.resolve().name if path.is_dir() else None
         model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
         return score_of(cls, str(model), run_id, inputs, metrics, subgroups, method)
