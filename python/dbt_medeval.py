@@ -27,12 +27,16 @@ from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 import medeval
-from medeval.build_log import BuildLog, Graph, read_sources, source_metas, untestable
+from medeval.builds import BuildLog, Graph, read_sources, source_metas, untestable
 from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
 from medeval.errors import UserError
 from medeval.files import UMASK, exposed, make_private
 from medeval.sources import (
+    PACKAGE,
+    VARIABLES,
     Place,
+    check_schema,
+    check_variables,
     columns_of,
     find_project,
     floor_place,
@@ -42,7 +46,6 @@ from medeval.sources import (
     variables_set,
 )
 from medeval.tasks.cdm.cases import check_absent_tables, check_unnamed_list
-from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables
 from medeval.warehouse import kind_of_fault, schema_name, shown
 
 
@@ -342,7 +345,7 @@ def _advice(error: Exception) -> str:
     which = getattr(get_flags(), "WHICH", "")  # type: ignore[no-untyped-call]
     if which not in ("show", "compile") or not _is_missing_table(error):
         return ""
-    names = sorted({variable.floor for variable in VARIABLES.values()} - {""})
+    names = sorted({variable["floor"] for variable in VARIABLES.values()} - {""})
     return (
         "\nA preview reads what is built. Build the benchmark first: `dbt build --select NAME`"
         f" ({', '.join(names)})."

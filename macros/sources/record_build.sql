@@ -1,4 +1,4 @@
-{#- The table of the log of builds; what it is, medeval.build_log says. -#}
+{#- The table of the log of builds; what it is, medeval.builds says. -#}
 {% macro build_log() %}
     {% set builds = api.Relation.create(
         database=target.database, schema=built_schema('medeval') | trim, identifier='builds'

@@ -67,8 +67,7 @@ def evaluate(
         UserError: no such task or model, options that cannot be meant, or text that may not go
             there.
     """
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT, RunConfig
     from medeval.judging.jury import jury_of
     from medeval.tasks.for_reports import report_of

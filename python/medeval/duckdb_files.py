@@ -1,25 +1,37 @@
-"""The user's files as views of DuckDB: which they are, what is wrong with them, how SQL reads them.
+"""The views of DuckDB over the user's data: files, one attached database, records, notes, a list.
 
-DuckDB reads a plain CSV file that is cut inside its last cell without a word, guesses types and
-quotes from the first rows, and has no function for a file's header as it is written. So the files
-are looked at here, and each is read by a statement that leaves nothing to guess. The plugin of
-dbt-duckdb that profiles.yml names closes the warehouse's files to others.
+The plugin of dbt-duckdb that profiles.yml names closes the warehouse's files to others.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.files import exposed_warehouse, make_private
+from medeval.files import (
+    exposed_warehouse,
+    make_private,
+    read_json,
+    read_json_lines,
+    read_text,
+)
+from medeval.raw_files import (
+    RawFile,
+    check_columns,
+    check_rows,
+    find_tables,
+    literal,
+    module_folders,
+    one_file,
+    read_cohort_file,
+    sql_text,
+)
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
 
 if TYPE_CHECKING:
@@ -29,16 +41,22 @@ if TYPE_CHECKING:
 Table = Mapping[str, Any]
 
 _MAGIC = slice(8, 12)
-_PATTERN = re.compile(r"[*?[]")
 
 
-@dataclass(frozen=True)
-class Found:
-    """Where a table's rows are: a place for messages, its columns, and an expression of SQL."""
+class Found(NamedTuple):
+    """Where a table's rows are.
+
+    Attributes:
+        location: for messages.
+        columns: their names in lower case.
+        relation: the expression of SQL that reads it.
+        files: it in all forms, if it is in a folder.
+    """
 
     location: str
     columns: Sequence[str]
     relation: str
+    files: Sequence[RawFile] = ()
 
 
 @dataclass
@@ -80,32 +98,35 @@ def source_views(
     Raises:
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
-    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import check_columns, read_cohort_file
-
-    views, extra = Views(), []
-    files = [table for table in tables if not is_list(table)]
-    found = _find(files, place, catalogue, views, counts_rows=counts_rows)
-    for table in sorted(tables, key=lambda table: str(table["name"])):
-        name, columns = table["name"], columns_of(table)
-        if is_list(table) and cohort_file:
-            path = absolute_path(cohort_file)
-            read_cohort_file(Path(path))
-            views.queries[name] = _sql("cohort_list", file=_one_file(path))
-        elif there := found.get(name):
-            known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
-            extra += check_columns(name, there.location, there.columns, columns, known)
-            views.locations[name] = there.location
+    views, extra, source = Views(), [], tables[0]["source_name"]
+    found = _find([table for table in tables if not is_list(table)], place, catalogue)
+    for name, table in found.items():
+        if counts_rows and table.files[1:]:
+            views.notes.append(
+                f"The table {name} is there in {len(table.files)} forms with"
+                f" {check_rows(name, table.files)} rows each; {table.location} is read."
+            )
+    for entry in sorted(tables, key=lambda entry: str(entry["name"])):
+        name, columns = entry["name"], columns_of(entry)
+        if is_list(entry) and cohort_file:
+            path = Path(absolute_path(cohort_file))
+            read_cohort_file(path)
+            views.queries[name] = sql_text("cohort_list", file=one_file(path))
+        elif name in found:
+            table = found[name]
+            known = [*columns, *entry["config"]["meta"].get("columns_not_read", ())]
+            extra += check_columns(name, table.location, table.columns, columns, known)
+            views.locations[name] = table.location
             cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
-            views.queries[name] = f"select {cells} from {there.relation}"
+            views.queries[name] = f"select {cells} from {table.relation}"
         else:
             views.absent.append(name)
-            views.queries[name] = empty_query(table)
+            views.queries[name] = empty_query(entry)
     if place.kind != "absent":
-        views.notes.append(f"{tables[0]['source_name']} is read from {place.description}.")
+        views.notes.append(f"{source} is read from {place.description}.")
     if extra:
         views.warnings.append(
-            f"Columns that {tables[0]['source_name']} does not have are ignored: {', '.join(extra)}"
+            f"Columns that {source} does not have are ignored: {', '.join(extra)}"
         )
     return views
 
@@ -145,7 +166,7 @@ def attach(place: Place, variable: str, attached: Iterable[Sequence[str]]) -> li
         return []
     return [
         *([f'detach "{alias}"'] if path else []),
-        f'attach {_literal(place.location)} as "{alias}" (read_only)',
+        f'attach {literal(place.location)} as "{alias}" (read_only)',
     ]
 
 
@@ -155,149 +176,75 @@ def database_alias(variable: str) -> str:
 
 
 def _find(
-    tables: Sequence[Table],
-    place: Place,
-    catalogue: Iterable[Sequence[str]],
-    views: Views,
-    *,
-    counts_rows: bool,
+    tables: Sequence[Table], place: Place, catalogue: Iterable[Sequence[str]]
 ) -> dict[str, Found]:
-    """Return where the tables are; optional ones may be absent from the answer."""
+    """Return where the tables of a source are; optional ones may be absent from the answer."""
     if not tables or place.kind == "absent":
         return {}
-    meta = tables[0]["config"]["meta"]
-    name = tables[0]["name"]
-    if meta.get("holds") == "notes":
-        return {name: _notes(place.location)}
-    if meta.get("file_variable"):
-        return {name: _records(place.location)}
-    optional = [table["name"] for table in tables if is_optional(table)]
+    meta, path = tables[0]["config"]["meta"], Path(place.location)
     names = sorted(table["name"] for table in tables)
+    if meta.get("holds") == "notes":
+        return {names[0]: _notes(path)}
+    if meta.get("file_variable"):
+        return {names[0]: _records(path)}
+    optional = [table["name"] for table in tables if is_optional(table)]
     if place.kind == "database":
         alias = database_alias(meta["database_variable"])
-        return _tables_in_database(alias, place.location, names, optional, catalogue)
-    return _tables_in_folder(place, meta.get("subfolders", ()), names, optional, views, counts_rows)
-
-
-def _tables_in_folder(
-    place: Place,
-    modules: Sequence[str],
-    names: Sequence[str],
-    optional: Sequence[str],
-    views: Views,
-    counts_rows: bool,
-) -> dict[str, Found]:
-    """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
-    from medeval.raw_files import checked_tables, module_folders
-
-    if _PATTERN.search(place.location):
-        raise UserError(
-            f"The path {place.location} has one of the characters * ? [ in it, which DuckDB reads"
-            " as a pattern. Rename the folder."
-        )
-    found = {}
-    folders = module_folders(Path(place.location), modules)
-    for name, table in checked_tables(folders, names, optional).items():
-        path, form, columns = table.file.path, table.file.form, table.columns
-        reader = f"read_parquet({_literal(str(path))}, hive_partitioning = false)"
-        if form != ".parquet":
-            reader = _sql(
-                "csv_file",
-                file=_literal(str(path)),
-                types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
-                compression="gzip" if form == ".csv.gz" else "none",
-                longest=", max_line_size = 16777216" if "text" in columns else "",
+        found = _tables_in_database(alias, place.location, names, catalogue)
+        if missing := [name for name in names if name not in (*found, *optional)]:
+            raise UserError(
+                f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or"
+                " lower case)."
             )
-        found[name] = Found(str(path), columns, reader)
-        if table.others and counts_rows:
-            views.notes.append(
-                f"The table {name} is there in {1 + len(table.others)} forms with"
-                f" {table.check_rows()} rows each; {path} is read."
-            )
-    return found
+        return found
+    folders = module_folders(path, meta.get("subfolders", ()))
+    return {
+        name: Found(str(files[0].path), files[0].columns, files[0].relation, files)
+        for name, files in find_tables(folders, names, optional).items()
+    }
 
 
 def _tables_in_database(
-    alias: str,
-    path: str,
-    names: Sequence[str],
-    optional: Sequence[str],
-    catalogue: Iterable[Sequence[str]],
+    alias: str, path: str, names: Sequence[str], catalogue: Iterable[Sequence[str]]
 ) -> dict[str, Found]:
     """Return the tables of the attached file, by their names in any case."""
-    places: dict[str, dict[str, list[str]]] = {name: {} for name in names}
+    columns: dict[tuple[str, str], list[str]] = {}
     for schema, table, column in catalogue:
+        if table.lower() in names:
+            columns.setdefault((schema, table), []).append(column.lower())
+    found: dict[str, Found] = {}
+    for (schema, table), of_table in columns.items():
+        name, place = table.lower(), f"{alias}.{schema}.{table}"
+        if name in found:
+            first = found[name].location.removeprefix(f"{path} (").removesuffix(")")
+            raise UserError(
+                f"The table {name} stands more than once in {path}: {first}, {place}. Keep one."
+            )
         # The file is the user's, and a schema of it may be called anything.
         relation = ".".join(f'"{part}"' for part in (alias, schema.replace('"', '""'), table))
-        if table.lower() in places:
-            places[table.lower()].setdefault(relation, []).append(column.lower())
-    missing = [name for name in names if not places[name] and name not in optional]
-    if missing:
-        raise UserError(
-            f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or lower"
-            " case)."
-        )
-    found = {}
-    for name, relations in places.items():
-        plain = [relation.replace('"', "") for relation in relations]
-        if len(relations) > 1:
-            raise UserError(
-                f"The table {name} stands more than once in {path}: {', '.join(plain)}. Keep one."
-            )
-        for relation, columns in relations.items():
-            found[name] = Found(f"{path} ({plain[0]})", columns, relation)
+        found[name] = Found(f"{path} ({place})", of_table, relation)
     return found
 
 
-def _records(path: str) -> Found:
+def _records(path: Path) -> Found:
     """Return the records of a JSON file with their places: one array, or one record a line."""
-    form, problem = "", ""
-    if _PATTERN.search(path):
-        problem = "has one of the characters * ? [ in its path, which DuckDB reads as a pattern"
-    else:
-        try:
-            form = _form_of_records(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        except UnicodeDecodeError:
-            problem = "is not text in UTF-8"
-        except ValueError as error:
-            problem = str(error)
-    if problem:
-        advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
-        raise UserError(f"The file {path} {problem}. {advice}")
-    query = _sql(f"records_{form}", file=_literal(path))
-    return Found(path, ("line_number", "record"), f"({query}) as records")
-
-
-def _form_of_records(text: str) -> str:
-    if text.lstrip().startswith("["):
-        try:
-            records = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"is not valid JSON: {error}") from None
-        numbered: Iterable[tuple[int, Any]] = enumerate(records, start=1)
-        form, place = "array", "record"
-    else:
-        numbered = (
-            (number, json.loads(line))
-            for number, line in enumerate(text.split("\n"), start=1)
-            if line.strip()
-        )
-        form, place = "lines", "line"
     number = 0
     try:
-        for number, record in numbered:
+        is_array = read_text(path).lstrip().startswith("[")
+        for number, record in enumerate(read_json(path), 1) if is_array else read_json_lines(path):
             if not isinstance(record, dict):
-                raise ValueError(f"holds something else than an object in {place} {number}")
-    except json.JSONDecodeError as error:
-        raise ValueError(f"has a line behind line {number} that is not JSON: {error}") from None
-    if not number:
-        raise ValueError("holds no record")
-    return form
+                unit = "record" if is_array else "line"
+                raise UserError(f"{path}: {unit} {number} is no JSON object.")
+        if not number:
+            raise UserError(f"{path} holds no record.")
+    except UserError as error:
+        advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
+        raise UserError(f"{error} {advice}") from None
+    query = sql_text("records_array" if is_array else "records_lines", file=one_file(path))
+    return Found(str(path), ("line_number", "record"), f"({query}) as records")
 
 
-def _notes(path: str) -> Found:
+def _notes(path: Path) -> Found:
     """Return the notes of a folder of text files or of a JSON Lines file, whichever is there.
 
     Raises:
@@ -305,29 +252,14 @@ def _notes(path: str) -> Found:
     """
     from medeval.tasks.mtsamples.notes import read_notes
 
-    found = read_notes(Path(path))
-    query = _sql(
+    found = read_notes(path)
+    query = sql_text(
         "notes_folder" if found.form == "folder" else "notes_lines",
-        files=", ".join(_one_file(str(file)) for file in found.paths),
-        data_class=_literal(strictest(note.data_class for note in found.notes)),
+        files=", ".join(map(one_file, found.paths)),
+        data_class=literal(strictest(note.data_class for note in found.notes)),
         compression="gzip" if found.form == "lines.gz" else "none",
     )
-    return Found(path, ("filename", "text", "data_class"), f"({query}) as notes")
-
-
-def _sql(name: str, **parts: str) -> str:
-    """Return a text of the folder `sql` without its remarks, and with its parts."""
-    text = (Path(__file__).with_name("sql") / f"{name}.sql").read_text(encoding="utf-8")
-    return re.sub("^--.*\n", "", text, flags=re.MULTILINE).strip().format(**parts)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _one_file(path: str) -> str:
-    """Return the literal of a pattern that matches this one path, whatever is in its name."""
-    return _literal(_PATTERN.sub(r"[\g<0>]", path))
+    return Found(str(path), ("filename", "text", "data_class"), f"({query}) as notes")
 
 
 class Plugin(BasePlugin):

@@ -15,7 +15,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Self
 
@@ -23,7 +23,7 @@ import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
 from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
-from medeval.files import create_private, lock, make_folder, replace_file, sha256
+from medeval.files import create_private, hold, make_folder, replace_file, sha256
 from medeval.progress import progress
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
@@ -73,11 +73,6 @@ class BenchmarkExport:
         parts = ", ".join(f"{task}{short.get(task, '')}" for task in self.tasks)
         return f"{self.name}, or of it {parts}" if len(self.tasks) > 1 else self.name
 
-    def is_built(self, warehouse: Warehouse) -> bool:
-        """Tell whether there is something to write; `write` then asks for all that it needs."""
-        schema = schema_name(self.name)
-        return any(warehouse.columns(schema, table) for table in self.tables)
-
 
 @dataclass(frozen=True)
 class Lines:
@@ -107,10 +102,10 @@ class Lines:
         Raises:
             UserError: the tables are not there, their last build failed, or there is no row.
         """
-        attrition = f"{self.name}_attrition"
+        schema, attrition = schema_name(self.name), f"{self.name}_attrition"
         tables = [self.table, *self.needs, attrition, f"{self.name}_data_class"]
         build = newest_build(warehouse, self.name, tables)
-        total = warehouse.count(schema_name(self.name), self.table)
+        total = warehouse.count(schema, self.table)
         rows, sources = self.are
         if not total:
             raise UserError(
@@ -124,8 +119,9 @@ class Lines:
                     advance(1)
             manifest = make_manifest(warehouse, self.name, build, folder, {self.name: None})
             about = self.about(warehouse)
-            columns, schema = ["rule", "rows_removed"], schema_name(self.name)
-            steps = warehouse.select(columns, schema, attrition, "order by step_number")
+            steps = warehouse.select(
+                ["rule", "rows_removed"], schema, attrition, "order by step_number"
+            )
             # Rules that took nothing are not named.
             left_out = {rule: count for rule, count in flat(steps) if count}
             manifest["tasks"][self.name].update(about, left_out=left_out)
@@ -138,20 +134,29 @@ class Lines:
         ]
 
 
-@dataclass(frozen=True)
 class ExportFile:
-    """A new file in the staging folder, hashed while it is written, with its manifest entry."""
+    """A new file in the staging folder, with its manifest entry; rows do not count the header."""
 
-    file: BinaryIO
-    entry: dict[str, Any]
-    hash: Any = field(default_factory=hashlib.sha256)
+    def __init__(self, file: BinaryIO, path: str, task: str) -> None:
+        self._file, self._hash = file, hashlib.sha256()
+        self._entry: dict[str, Any] = {
+            "path": path,
+            "task": task,
+            "sha256": "",
+            "bytes": 0,
+            "rows": 0,
+        }
 
     def write(self, lines: bytes, rows: int) -> None:
         """Append whole lines; `rows` of them are data."""
-        self.file.write(lines)
-        self.hash.update(lines)
-        self.entry["bytes"] += len(lines)
-        self.entry["rows"] += rows
+        self._file.write(lines)
+        self._hash.update(lines)
+        self._entry["bytes"] += len(lines)
+        self._entry["rows"] += rows
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of what was written."""
+        return {**self._entry, "sha256": self._hash.hexdigest()}
 
 
 class ExportFolder:
@@ -160,8 +165,7 @@ class ExportFolder:
     Attributes:
         folder: where the files will be.
         staging: where they are until all are complete.
-        written: the files of this export so far, as the manifest lists them; rows do not count
-            the header.
+        written: the files of this export so far, as the manifest lists them.
         previous: the manifest that describes the folder now; None if nothing does.
     """
 
@@ -174,11 +178,13 @@ class ExportFolder:
 
     def __enter__(self) -> Self:
         make_folder(self.folder)
-        held = lock(self.folder)
-        if held is None:
-            raise UserError(f"Another export is writing to {self.folder}. Wait until it has ended.")
+        descriptor = os.open(self.folder, os.O_RDONLY)
         with ExitStack() as opened:
-            opened.callback(os.close, held)
+            opened.callback(os.close, descriptor)
+            if not hold(descriptor):
+                raise UserError(
+                    f"Another export is writing to {self.folder}. Wait until it has ended."
+                )
             self.previous = _read_list(self.folder / MANIFEST)
             # An export that was killed while it renamed left no manifest, but its list of files.
             for listed in (self.previous, _read_list(self.staging / _OWNED)):
@@ -204,11 +210,10 @@ class ExportFolder:
     def create(self, path: str, task: str) -> Iterator[ExportFile]:
         """Write a file; `path` is relative to the folder, with `/`."""
         make_folder((self.staging / path).parent)
-        entry = {"path": path, "task": task, "sha256": "", "bytes": 0, "rows": 0}
         with create_private(self.staging / path) as stream:
-            file = ExportFile(stream, entry)
+            file = ExportFile(stream, path, task)
             yield file
-        self.written.append({**entry, "sha256": file.hash.hexdigest()})
+        self.written.append(file.entry())
 
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.
@@ -240,6 +245,74 @@ class ExportFolder:
     def _record_owned(self) -> None:
         listed = {"files": [{"path": path} for path in sorted(self._owned)]}
         replace_file(self.staging / _OWNED, json.dumps(listed).encode())
+
+
+def make_manifest(
+    warehouse: Warehouse,
+    benchmark: str,
+    build: Build,
+    folder: ExportFolder,
+    orders: Mapping[str, str | None],
+    *more: str,
+) -> dict[str, Any]:
+    """Describe the files of this export and those of an earlier one that still hold.
+
+    Args:
+        warehouse: where the rows come from.
+        benchmark: its name.
+        build: the dbt invocation that made the tables.
+        folder: the folder with the files just written.
+        orders: the row order of each task just written; None where there is no choice.
+        more: `patients_md5`, where the source has patients.
+    """
+    source = read_source(warehouse, benchmark, *more)
+    schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
+    counts: list[Row] = []
+    if warehouse.columns(schema, counted):
+        columns = ["source_table", "row_count", "edition"]
+        order = 'order by source_table collate "C"'
+        counts = flat(warehouse.select(columns, schema, counted, order))
+    manifest: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": benchmark,
+        "data_class": source["data_class"],
+        "source": {
+            "kind": build.source_kind,
+            "location": build.source_location,
+            "edition": source.get("edition"),
+            "patients_md5": source.get("patients_md5"),
+            "tables": {name: {"rows": rows, "edition": edition} for name, rows, edition in counts},
+        },
+        "target": warehouse.target.name,
+        "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
+        # A version that kept none may have built the tables.
+        "settings": json.loads(build.settings or "{}"),
+        "tests": build.tests or "not run",
+        "versions": {
+            "medeval": medeval.__version__,
+            "project": build.project_version,
+            "dbt": build.dbt_version,
+            "python": platform.python_version(),
+            warehouse.target.type: warehouse.server_version(),
+        },
+    }
+    tasks = {task: {"order": order} for task, order in orders.items()}
+    # What an earlier export of the same build, by the same versions, left complete stays: `--task
+    # ihm` and then `--task los` leave both. For another build the manifest could not vouch.
+    previous, files = folder.previous, [*folder.written]
+    if previous and all(previous.get(key) == value for key, value in manifest.items()):
+        for task in previous["tasks"].keys() - tasks.keys():
+            of_task = [file for file in previous["files"] if file["task"] == task]
+            with suppress(OSError):
+                if all(sha256(folder.folder / file["path"]) == file["sha256"] for file in of_task):
+                    tasks[task] = previous["tasks"][task]
+                    files += of_task
+    manifest["tasks"] = dict(sorted(tasks.items()))
+    manifest["files"] = sorted(files, key=lambda file: str(file["path"]))
+    return manifest
+
+
+# Manifests that are there
 
 
 def _read_list(path: Path) -> dict[str, Any] | None:
@@ -278,75 +351,6 @@ def exported_class(file: Path, digest: str) -> str:
         return strictest([manifest["data_class"] if hashes[file.name] == digest else None])
     except (OSError, ValueError, TypeError, KeyError):
         return CREDENTIALED
-
-
-def make_manifest(
-    warehouse: Warehouse,
-    benchmark: str,
-    build: Build,
-    folder: ExportFolder,
-    orders: Mapping[str, str | None],
-    *more: str,
-) -> dict[str, Any]:
-    """Describe the files of this export and those of an earlier one that still hold.
-
-    Args:
-        warehouse: where the rows come from.
-        benchmark: its name.
-        build: the dbt invocation that made the tables.
-        folder: the folder with the files just written.
-        orders: the row order of each task just written; None where there is no choice.
-        more: `patients_md5`, where the source has patients.
-    """
-    source = read_source(warehouse, benchmark, *more)
-    schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
-    counts: list[Row] = []
-    if warehouse.columns(schema, counted):
-        columns = ["source_table", "row_count", "edition"]
-        counts = flat(
-            warehouse.select(columns, schema, counted, 'order by source_table collate "C"')
-        )
-    try:
-        settings = json.loads(build.settings)
-    except ValueError:  # a build by a version that kept none
-        settings = {}
-    manifest: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "benchmark": benchmark,
-        "data_class": source["data_class"],
-        "source": {
-            "kind": build.source_kind,
-            "location": build.source_location,
-            "edition": source.get("edition"),
-            "patients_md5": source.get("patients_md5"),
-            "tables": {name: {"rows": rows, "edition": edition} for name, rows, edition in counts},
-        },
-        "target": warehouse.target.name,
-        "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
-        "settings": settings,
-        "tests": build.tests or "not run",
-        "versions": {
-            "medeval": medeval.__version__,
-            "project": build.project_version,
-            "dbt": build.dbt_version,
-            "python": platform.python_version(),
-            warehouse.target.type: warehouse.server_version(),
-        },
-    }
-    tasks = {task: {"order": order} for task, order in orders.items()}
-    # What an earlier export of the same build, by the same versions, left complete stays: `--task
-    # ihm` and then `--task los` leave both. For another build the manifest could not vouch.
-    previous, files = folder.previous, [*folder.written]
-    if previous and all(previous.get(key) == value for key, value in manifest.items()):
-        for task in previous["tasks"].keys() - tasks.keys():
-            of_task = [file for file in previous["files"] if file["task"] == task]
-            with suppress(OSError):
-                if all(sha256(folder.folder / file["path"]) == file["sha256"] for file in of_task):
-                    tasks[task] = previous["tasks"][task]
-                    files += of_task
-    manifest["tasks"] = dict(sorted(tasks.items()))
-    manifest["files"] = sorted(files, key=lambda file: str(file["path"]))
-    return manifest
 
 
 def require_named_export(folder: Path) -> None:

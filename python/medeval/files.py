@@ -9,13 +9,15 @@ import fcntl
 import glob
 import hashlib
 import io
+import json
+import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from medeval.errors import UserError
 
@@ -63,23 +65,13 @@ def replace_file(path: Path, content: bytes) -> None:
         raise
 
 
-def lock(path: Path) -> int | None:
-    """Hold a file or folder until the descriptor is closed or the process ends, however it ends.
-
-    Returns:
-        The descriptor; None if another process holds it.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    if hold(descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
 def hold(descriptor: int) -> bool:
-    """Hold an open file or folder; return whether no other process does.
+    """Hold an open file or folder until it is closed or the process ends, however it ends.
 
     Some network file systems lock nothing; then nothing guards against a second process.
+
+    Returns:
+        Whether no other process holds it.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,6 +126,22 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
+    """Return the text of a UTF-8 file, by default without its byte order mark.
+
+    Raises:
+        UserError: it cannot be read, or is not UTF-8; naming the file and the byte.
+    """
+    try:
+        return path.read_text(encoding=encoding)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from None
+
+
 def unpacked(data: bytes, name: str) -> bytes:
     """Return what a gzip file in memory holds. Raw tables of MIMIC are read as a stream instead.
 
@@ -162,6 +170,127 @@ def unpacked(data: bytes, name: str) -> bytes:
             " from a gzip file. Unpack it first."
         )
     return bytes(found)
+
+
+# Strict JSON, as RFC 8259 has it: no key twice in an object, no NaN, no number without bounds
+
+
+class RepeatedKeyError(ValueError):
+    """An object names a key twice: which of the two counts differs from reader to reader.
+
+    Attributes:
+        key: the first such key.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {key!r} stands twice in one object")
+        self.key = key
+
+
+class ConstantError(ValueError):
+    """A number is NaN or without bounds.
+
+    Attributes:
+        name: of the constant.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not JSON")
+        self.name = name
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of its pairs.
+
+    Raises:
+        RepeatedKeyError: a key stands twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError("holds a number that is too large")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ConstantError(name)
+
+
+def strict_decoder(
+    parse_int: Callable[[str], Any] = int, parse_float: Callable[[str], Any] = _finite
+) -> json.JSONDecoder:
+    """Return a decoder that raises a ValueError for what is no strict JSON.
+
+    Args:
+        parse_int: makes a value of what is written as a whole number.
+        parse_float: of any other number.
+    """
+    return json.JSONDecoder(
+        object_pairs_hook=unique_keys,
+        parse_constant=_no_constant,
+        parse_int=parse_int,
+        parse_float=parse_float,
+    )
+
+
+_STRICT = strict_decoder()
+
+
+def read_strict(text: str, decoder: json.JSONDecoder = _STRICT) -> Any:
+    """Return the one value that a text of strict JSON is.
+
+    Args:
+        text: the text.
+        decoder: of `strict_decoder`.
+
+    Raises:
+        ValueError: it is none. The message goes on from the name of the place, as in "is not JSON:
+            Expecting value at line 1, column 3", and shows nothing of the text.
+    """
+    try:
+        return decoder.decode(text)
+    except RepeatedKeyError:
+        raise ValueError("names a key twice") from None
+    except ConstantError as error:
+        raise ValueError(f"holds {error.name}, which is not JSON") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"is not JSON: {error.msg} at {place}") from None
+    except RecursionError:
+        raise ValueError("is nested too deep") from None
+
+
+def read_json(path: Path) -> Any:
+    """Return the value of a file of strict JSON.
+
+    Raises:
+        UserError: it cannot be read, or is none; naming the file and the place.
+    """
+    try:
+        return read_strict(read_text(path))
+    except ValueError as error:
+        raise UserError(f"{path} {error}.") from None
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of each line of a file of JSON Lines; blank lines do not count.
+
+    Raises:
+        UserError: it cannot be read, or a line is no strict JSON; naming the file and the line.
+    """
+    # Texts hold signs that `splitlines` takes for line ends.
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, read_strict(line)
+            except ValueError as error:
+                raise UserError(f"{path}, line {number} {error}.") from None
 
 
 # Files of lines that are only ever appended to: a torn last line of them counts for nothing

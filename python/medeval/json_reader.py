@@ -1,11 +1,11 @@
-"""The one reader of JSON in what models and people write.
+"""The one reader of JSON in what models and people write; that of files is in `files`.
 
-JSON is read as strict JSON first. Only where that fails, allowances are made: fences and prose
-around it, a comma before a closing bracket, quotes and literals of Python, curly and full-width
-quotes and signs, quotes inside a string that no comma, colon or closing bracket follows, and
-backslashes that JSON does not know. Outside of strings only signs are changed; inside, full-width
-commas and curly quotes are content. Nothing is guessed: what is cut off or broken is no value and
-nothing inside it is read, and an object in which a key stands twice is unclear.
+JSON is read as strict JSON first. Only where that fails, allowances are made: fences and
+prose around it, a comma before a closing bracket, quotes and literals of Python, curly and
+full-width quotes and signs, quotes inside a string that no comma, colon or closing bracket follows,
+and backslashes that JSON does not know. Outside of strings only signs are changed; inside,
+full-width commas and curly quotes are content. Nothing is guessed: what is cut off or broken is no
+value and nothing inside it is read, and an object in which a key stands twice is unclear.
 """
 
 # Full-width signs are what this module is about.
@@ -37,11 +37,20 @@ _STRUCTURAL = ",，、:：]］】}｝"
 _SIGN = re.compile(r'\\.|["“”＂{}｛｝]', re.DOTALL)
 _PYTHON_STRING = re.compile(r"'([^'\\\n]*(?:\\[^\n][^'\\\n]*)*)'")
 _TO_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|[\\\"]")
-_WORDS = {"true": True, "false": False, "null": None}
-_WORDS_OF_PYTHON = {"True": True, "False": False, "None": None}
+_WORDS = {word: word for word in ("true", "false", "null", "NaN", "Infinity", "-Infinity")}
+_WORDS_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 _UNKNOWN_BACKSLASHES = {"\\'": "'", "\\": "\\\\"}
-_CONSTANTS = ("NaN", "Infinity", "-Infinity")
+_VALUE = {"quote", "open", "word", "number"}
+# Which tokens can stand where a value, an element of a list, a key, a colon or a comma is expected.
+_ALLOWED = {
+    "value": _VALUE,
+    "element": {*_VALUE, "close"},
+    "key": {"quote", "close"},
+    "colon": {"colon"},
+    "comma": {"comma", "close"},
+}
 DEEPEST = 100
+_MOST_DIGITS = 4300
 _START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
 _LIST = re.compile(rf"{BLANK}[\[［【]")
 _FENCED = re.compile(r"```[\w+-]{0,20}+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
@@ -220,7 +229,8 @@ class Values:
             strict=False,
             object_pairs_hook=self._object,
             parse_float=lambda text: x if math.isfinite(x := float(text)) else NO_VALUE,
-            parse_int=_int,
+            # Python reads no more digits.
+            parse_int=lambda text: int(text) if len(text) < _MOST_DIGITS else NO_VALUE,
             parse_constant=lambda _: NO_VALUE,
         )
         self._text, self._allow, self._rest, self._begin = text, allow, text, 0
@@ -260,13 +270,6 @@ class Values:
         return dict(pairs)
 
 
-def _int(text: str) -> Any:
-    try:
-        return int(text)
-    except ValueError:  # of more digits than Python reads
-        return NO_VALUE
-
-
 def tolerant_value(
     text: str, start: int, allow: Allowances, decoder: json.JSONDecoder
 ) -> tuple[Any, int]:
@@ -276,143 +279,97 @@ def tolerant_value(
         text: in which it stands.
         start: where it begins.
         allow: what is forgiven.
-        decoder: whose hooks make numbers, constants and, of pairs, objects.
+        decoder: makes a value of the JSON that it becomes.
 
     Raises:
         NotJsonError: there is none.
-        ValueError: a hook refuses what it is given.
+        ValueError: the decoder refuses what it is given.
     """
-    return _Tolerant(text, start, allow, decoder).value(start)
-
-
-class _Tolerant:
-    """One value, read token by token."""
-
-    def __init__(self, text: str, start: int, allow: Allowances, decoder: json.JSONDecoder) -> None:
-        self._text, self._start = text, start
-        self._allow, self._decoder = allow, decoder
-        self._words = {**_WORDS, **(_WORDS_OF_PYTHON if allow.python else {})}
-        self._escapes = {'"': '\\"', **(_UNKNOWN_BACKSLASHES if allow.backslashes else {})}
-        # Behind a string that does not fit, the search goes on inside of it.
-        self._string_at: int | None = None
-
-    def value(self, place: int, depth: int = 0) -> tuple[Any, int]:
-        """Return the value at a place, and where it ends."""
-        kind, sign, at, place = self._token(place)
-        if kind == "quote":
-            return self._string(at)
-        if kind == "open":
-            if depth == DEEPEST:
-                raise NotJsonError("nested too deeply", at, None)
-            self._string_at = None
-            is_list = sign in "[［【"
-            parts, place = self._members(place, depth + 1, _CLOSER_OF[sign], is_list=is_list)
-            return parts if is_list else self._decoder.object_pairs_hook(parts), place
-        if kind in ("word", "number"):
-            decoder = self._decoder
-            hook: Callable[[str], Any] = self._words.__getitem__
-            if kind == "number":
-                is_whole = sign.lstrip("-").isdigit()
-                hook = decoder.parse_int if is_whole else decoder.parse_float
-            elif sign in _CONSTANTS:
-                hook = decoder.parse_constant
-            elif sign not in self._words:
-                raise self._broken(at)
-            value, self._string_at = hook(sign), None
-            return value, place
-        raise self._broken(at)
-
-    def _members(
-        self, place: int, depth: int, closers: str, *, is_list: bool
-    ) -> tuple[list[Any], int]:
-        """Return the values of an array, or the pairs of an object, up to what closes it."""
-        parts: list[Any] = []
-        while True:
-            kind, sign, at, behind = self._token(place)
-            if kind == "close":
-                break
-            if is_list:
-                part, place = self.value(place, depth)
-            else:
-                if kind != "quote":
-                    raise self._broken(at)
-                key, place = self._string(at, is_key=True)
-                kind, sign, at, place = self._token(place)
-                if kind != "colon":
-                    raise self._broken(at)
-                self._string_at = None
-                value, place = self.value(place, depth)
-                part = (key, value)
-            parts.append(part)
-            kind, sign, at, behind = self._token(place)
-            if kind != "comma":
-                break
-            self._string_at, place = None, behind
-        if kind != "close" or sign not in closers:
-            raise self._broken(at)
-        self._string_at = None
-        return parts, behind
-
-    def _token(self, place: int) -> tuple[str, str, int, int]:
-        """Return the kind of the next token, its text, where it begins, and where it ends."""
-        found = _TOKEN.match(self._text, place)
-        if found is None:
-            raise self._broken(place)
-        kind = str(found.lastgroup)
+    words = {**_WORDS, **(_WORDS_OF_PYTHON if allow.python else {})}
+    written: list[str] = []
+    closers: list[str] = []
+    expected, place = "value", start
+    # Behind a string that does not fit, the search goes on inside of it.
+    string_at: int | None = None
+    while True:
+        token = _TOKEN.match(text, place)
+        kind = str(token.lastgroup) if token else ""
+        sign, at = (token[kind], token.start(kind)) if token else ("", place)
         if kind == "end":
-            raise NotJsonError("the text is cut off", len(self._text), None)
-        return kind, found[kind], found.start(kind), found.end()
+            raise NotJsonError("the text is cut off", len(text), None)
+        if (
+            token is None
+            or kind not in _ALLOWED[expected]
+            or (kind == "close" and sign not in closers[-1])
+            or (kind == "word" and sign not in words)
+            or (sign == "'" and not allow.python)
+        ):
+            resume = at if string_at is None else string_at + 1
+            raise NotJsonError("no JSON", at, max(resume, start + 1))
+        place, string_at = token.end(), None
+        if kind == "quote":
+            string, place = _string(text, at, allow, is_key=expected == "key")
+            written.append(json.dumps(string))
+            expected, string_at = "colon" if expected == "key" else "comma", at
+        elif kind == "open":
+            if len(closers) == DEEPEST:
+                raise NotJsonError("nested too deeply", at, None)
+            closers.append(_CLOSER_OF[sign])
+            written.append("[" if "]" in closers[-1] else "{")
+            expected = "element" if "]" in closers[-1] else "key"
+        elif kind == "close":
+            if written[-1] == ",":
+                written.pop()
+            written.append(closers.pop()[0])
+            expected = "comma"
+        elif kind == "comma":
+            written.append(",")
+            expected = "element" if "]" in closers[-1] else "key"
+        else:
+            written.append(":" if kind == "colon" else words.get(sign, sign))
+            expected = "value" if kind == "colon" else "comma"
+        if not closers:
+            return decoder.decode("".join(written)), place
 
-    def _broken(self, at: int) -> NotJsonError:
-        resume = at if self._string_at is None else self._string_at + 1
-        return NotJsonError("no JSON", at, max(resume, self._start + 1))
 
-    def _string(self, at: int, *, is_key: bool = False) -> tuple[str, int]:
-        """Return the string that opens at a place, and where it ends."""
-        self._string_at = at
-        end = self._end_of_string(at)
-        written = self._text[at + 1 : end - 1]
-        if is_key and "\n" in written:
-            # Records are cut off in the middle of a key, and the next line was taken for it.
-            raise NotJsonError("a key runs over the end of a line", end, at + 1)
-        try:
-            fixed = _TO_ESCAPE.sub(lambda sign: self._escapes.get(sign[0], sign[0]), written)
-            return json.loads(f'"{fixed}"', strict=False), end
-        except ValueError:
-            raise NotJsonError("a backslash that JSON does not know", end, at + 1) from None
+def _string(text: str, at: int, allow: Allowances, *, is_key: bool) -> tuple[str, int]:
+    """Return the string that opens at a place, and where it ends."""
+    end = _end_of_string(text, at, allow)
+    written = text[at + 1 : end - 1]
+    if is_key and "\n" in written:
+        # Records are cut off in the middle of a key, and the next line was taken for it.
+        raise NotJsonError("a key runs over the end of a line", end, at + 1)
+    escapes = {'"': '\\"', **(_UNKNOWN_BACKSLASHES if allow.backslashes else {})}
+    try:
+        fixed = _TO_ESCAPE.sub(lambda sign: escapes.get(sign[0], sign[0]), written)
+        return json.loads(f'"{fixed}"', strict=False), end
+    except ValueError:
+        raise NotJsonError("a backslash that JSON does not know", end, at + 1) from None
 
-    def _end_of_string(self, at: int) -> int:
-        opener = self._text[at]
-        if opener == "'":
-            if not self._allow.python:
-                raise self._broken(at)
-            if found := _PYTHON_STRING.match(self._text, at):
-                return found.end()
-            line = self._text.find("\n", at)
-            end, resume = (len(self._text), None) if line < 0 else (line, at + 1)
-            raise NotJsonError("a string does not end", end, resume)
-        depth, has_quote, has_brace = 0, False, False
-        end = at + 1
-        while found := _SIGN.search(self._text, end):
-            sign, end = found[0], found.end()
-            if self._closes(opener, sign, end, depth):
+
+def _end_of_string(text: str, at: int, allow: Allowances) -> int:
+    opener = text[at]
+    if opener == "'":
+        if found := _PYTHON_STRING.match(text, at):
+            return found.end()
+        line = text.find("\n", at)
+        end, resume = (len(text), None) if line < 0 else (line, at + 1)
+        raise NotJsonError("a string does not end", end, resume)
+    depth, has_quote, has_brace, end = 0, False, False, at + 1
+    while found := _SIGN.search(text, end):
+        sign, end = found[0], found.end()
+        if sign in ('"＂' if opener == "＂" else '"”'):
+            # One that has what follows a string behind closes it.
+            behind = _NEXT.match(text, end)
+            following = behind[1] if behind else ""
+            is_closed = following in ("", *_STRUCTURAL) and (depth == 0 or opener in '"＂')
+            if opener == '"' and sign == "”":
+                is_closed = depth == 0 and following in ("]", "］", "】")
+            if is_closed or (opener == sign == '"' and not allow.inner_quotes):
                 return end
-            depth = max(0, depth + {"“": 1, "”": -1}.get(sign, 0))
-            has_quote = has_quote or sign in '"＂'
-            has_brace = has_brace or sign in "{}｛｝"
-            if has_quote and has_brace and not self._allow.braces:
-                raise NotJsonError("a brace beside a quote in a string", end, at + 1)
-        raise NotJsonError("the text ends inside a string", len(self._text), None)
-
-    def _closes(self, opener: str, sign: str, behind: int, depth: int) -> bool:
-        """Tell whether a sign of a string closes it: one that has what follows a string behind."""
-        if sign not in ('"＂' if opener == "＂" else '"”'):
-            return False
-        if opener == sign == '"' and not self._allow.inner_quotes:
-            return True
-        found = _NEXT.match(self._text, behind)
-        following = found[1] if found else ""
-        if opener == '"' and sign == "”":
-            return depth == 0 and following != "" and following in "]］】"
-        is_end = following == "" or following in _STRUCTURAL
-        return is_end and (depth == 0 or opener in '"＂')
+        depth = max(0, depth + {"“": 1, "”": -1}.get(sign, 0))
+        has_quote = has_quote or sign in '"＂'
+        has_brace = has_brace or sign in "{}｛｝"
+        if has_quote and has_brace and not allow.braces:
+            raise NotJsonError("a brace beside a quote in a string", end, at + 1)
+    raise NotJsonError("the text ends inside a string", len(text), None)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import re
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,44 +18,24 @@ from medeval.errors import UserError
 from medeval.progress import Advance, progress
 from medeval.raw_files import (
     RawFile,
-    RawTable,
-    RowCounter,
     check_columns,
-    checked_tables,
+    check_rows,
+    find_tables,
     module_folders,
-    read_blocks,
+    read_rows,
 )
-from medeval.sources import Source, project_variable
-from medeval.warehouse import Target, connect, kind_of_fault, load_target, shown_line
+from medeval.sources import LoadRequest, Source, project_variable
+from medeval.warehouse import Target, connect, load_target, shown_line
 
 if TYPE_CHECKING:
     from medeval.warehouse import Connection
 
 # The comment of a schema that `load` made. Nothing without it is ever dropped.
 _MARK = "made by medeval load: "
+_COMMENT = "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s"
+_TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = to_regnamespace(%s)"
 
-
-@dataclass(frozen=True)
-class LoadRequest:
-    """What a user asked of `load`: the place of the files, if one is named, and the database.
-
-    Attributes:
-        place: a file or folder.
-        schema: the schema to make; None takes that of the dbt variable.
-        replace: replace the schema if `load` made it.
-        target: of profiles.yml.
-        root: the project's folder.
-    """
-
-    place: Path | None
-    schema: str | None
-    replace: bool
-    target: str
-    root: Path
-
-    def say(self, line: str) -> None:
-        """Print a line beside the results, on the error stream."""
-        print(line, file=sys.stderr)
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -90,11 +68,7 @@ class LoadedTable:
 
 
 def load_parts(
-    parts: Sequence[Part],
-    target: Target,
-    *,
-    replace: bool = False,
-    say: Callable[[str], None] = lambda line: None,
+    parts: Sequence[Part], target: Target, *, replace: bool = False, say: Say = lambda line: None
 ) -> list[LoadedTable]:
     """Load the files of sources, each into a new schema, all in one transaction.
 
@@ -111,41 +85,31 @@ def load_parts(
     Raises:
         UserError: bad input (missing, truncated or malformed file, missing column), a schema that
             exists, or a database that refuses. Nothing is left in the database then.
-
     """
     if target.type != "postgres":
         raise UserError(
             f"load copies into PostgreSQL; target {target.name!r} is {target.type}, "
             "which reads the files where they are."
         )
-    schemas = [part.schema for part in parts]
-    if len(set(schemas)) < len(schemas):
+    if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
     found = [_find_tables(part, say) for part in parts]
-    total = sum(raw.file.path.stat().st_size for tables in found for raw in tables.values())
-    loaded: list[LoadedTable] = []
+    total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
     connection = connect(target)
     try:
         # Committed at its end, or undone by whatever is raised.
         with connection, progress("load", lambda: total) as advance:
             for part in parts:
                 _make_schema(connection, part, replace=replace, say=say)
-            for part, tables in zip(parts, found, strict=True):
-                for table, raw in tables.items():
-                    start = time.perf_counter()
-                    name = _create_table(connection, part.schema, table, raw.columns)
-                    rows = raw.check_rows(_copy(connection, name, raw.file, advance))
-                    # Without it the planner expects a dozen rows, and the models take ten times
-                    # as long.
-                    connection.execute(sql.SQL("analyze {}").format(name))
-                    seconds = time.perf_counter() - start
-                    loaded.append(LoadedTable(part.schema, table, rows, seconds))
-                loaded += _make_other_tables(connection, part, tables)
+            return [
+                _load_table(connection, part, table, tables.get(table, ()), advance)
+                for part, tables in zip(parts, found, strict=True)
+                for table in [*tables, *sorted(part.plan.tables.keys() - tables)]
+            ]
     except psycopg.Error as error:
         reason = shown_line(target, error)
         raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None
-    return loaded
 
 
 def load_rows(
@@ -175,45 +139,34 @@ def load_rows(
     return loaded
 
 
-def _find_tables(part: Part, say: Callable[[str], None]) -> dict[str, RawTable]:
+def _find_tables(part: Part, say: Say) -> dict[str, list[RawFile]]:
     """Choose each table's file and check all that can be checked before a long load."""
     plan = part.plan
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
         return {}
     folders = module_folders(part.folder, plan.meta.get("subfolders", ()))
-    found = checked_tables(folders, plan.file_tables, sorted(plan.optional))
+    found = find_tables(folders, plan.file_tables, sorted(plan.optional))
     folder = " and ".join(map(str, folders))
     if not found:
         raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
     for name in plan.file_tables:
         if name not in found:
             say(f"{plan.name}: {folder} has no file of {name}, so that table is empty.")
-    for name, table in found.items():
-        needed = plan.tables[name]
-        check_columns(name, str(table.file.path), table.columns, needed, needed)
-        if table.others:
-            others = ", ".join(str(other.path) for other in table.others)
-            say(f"{name}: {table.file.path} is loaded; {others} must have as many rows.")
+    for name, ((path, columns), *others) in found.items():
+        check_columns(name, str(path), columns, plan.tables[name], plan.tables[name])
+        if others:
+            forms = ", ".join(str(other.path) for other in others)
+            say(f"{name}: {path} is loaded; {forms} must have as many rows.")
     return found
 
 
-def _make_schema(
-    connection: Connection,
-    part: Part,
-    *,
-    replace: bool,
-    say: Callable[[str], None],
-) -> None:
+def _make_schema(connection: Connection, part: Part, *, replace: bool, say: Say) -> None:
     plan, schema = part.plan, part.schema
     choose = f"Choose another with {part.schema_setting}"
-    row = connection.execute(
-        "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s",
-        [schema],
-    ).fetchone()
+    row = connection.execute(_COMMENT, [schema]).fetchone()
     if row is not None:
-        mark = f"{_MARK}{plan.name},"
-        ours = (row[0] or "").startswith(mark)
+        ours = (row[0] or "").startswith(f"{_MARK}{plan.name},")
         if not replace:
             hint = " --replace replaces it." if ours else f" {choose}."
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
@@ -224,39 +177,26 @@ def _make_schema(
             )
         _drop_schema(connection, plan, schema, say)
     name = sql.Identifier(schema)
+    mark = sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
     connection.execute(sql.SQL("create schema {}").format(name))
-    connection.execute(
-        sql.SQL("comment on schema {} is {}").format(
-            name, sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
-        )
-    )
+    connection.execute(sql.SQL("comment on schema {} is {}").format(name, mark))
 
 
-def _drop_schema(
-    connection: Connection, plan: Source, schema: str, say: Callable[[str], None]
-) -> None:
+def _drop_schema(connection: Connection, plan: Source, schema: str, say: Say) -> None:
     """Drop a schema that `load` made: its own tables, and nothing that someone put beside them."""
-    rows = connection.execute(
-        "select relname from pg_class where relkind = 'r' and relnamespace = "
-        "(select oid from pg_namespace where nspname = %s)",
-        [schema],
-    ).fetchall()
-    tables = [name for (name,) in rows if name in plan.tables]
     dropped: list[str] = []
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:
         text = diagnostic.message_detail or diagnostic.message_primary or ""
         dropped.extend(line.removeprefix("drop cascades to ") for line in text.splitlines())
 
+    rows = connection.execute(_TABLES, [sql.Identifier(schema).as_string(connection)])
+    tables = [sql.Identifier(schema, name) for (name,) in rows.fetchall() if name in plan.tables]
     # Views over the raw tables (dbt's staging among them) go too. The server's notices name them.
     connection.execute("set local client_min_messages = notice")
     connection.add_notice_handler(note)
     if tables:
-        connection.execute(
-            sql.SQL("drop table {} cascade").format(
-                sql.SQL(", ").join(sql.Identifier(schema, table) for table in tables)
-            )
-        )
+        connection.execute(sql.SQL("drop table {} cascade").format(sql.SQL(", ").join(tables)))
     connection.remove_notice_handler(note)
     try:
         connection.execute(sql.SQL("drop schema {} restrict").format(sql.Identifier(schema)))
@@ -269,60 +209,54 @@ def _drop_schema(
         say(f"Dropped with the old {schema}, which they read: {', '.join(dropped)}.")
 
 
-def _make_other_tables(
-    connection: Connection, part: Part, found: Collection[str]
-) -> list[LoadedTable]:
-    """Make the tables that no file holds: empty, but for the user's list of admissions."""
-    made = []
-    for table in sorted(part.plan.tables.keys() - {*found}):
-        name = _create_table(connection, part.schema, table, list(part.plan.tables[table]))
-        rows = len(part.admissions) if table == part.plan.list_table else 0
-        if rows:
-            statement = sql.SQL("copy {} (list_position, hadm_id) from stdin").format(name)
-            with connection.cursor().copy(statement) as copy:
-                for position, hadm_id in enumerate(part.admissions, start=1):
-                    copy.write_row((str(position), str(hadm_id)))
-        connection.execute(sql.SQL("analyze {}").format(name))
-        made.append(LoadedTable(part.schema, table, rows, 0.0))
-    return made
-
-
-def _create_table(
-    connection: Connection, schema: str, table: str, columns: Sequence[str]
-) -> sql.Identifier:
-    name = sql.Identifier(schema, table)
-    typed = sql.SQL(", ").join(
-        sql.SQL("{} text").format(sql.Identifier(column)) for column in columns
-    )
-    connection.execute(sql.SQL("create table {} ({})").format(name, typed))
-    return name
+def _load_table(
+    connection: Connection,
+    part: Part,
+    table: str,
+    files: Sequence[RawFile],
+    advance: Advance,
+) -> LoadedTable:
+    """Make a table of its file; one without a file is empty, but for the list of admissions."""
+    start, rows = time.perf_counter(), 0
+    columns = files[0].columns if files else part.plan.tables[table]
+    name = sql.Identifier(part.schema, table)
+    typed = (sql.SQL("{} text").format(sql.Identifier(column)) for column in columns)
+    connection.execute(sql.SQL("create table {} ({})").format(name, sql.SQL(", ").join(typed)))
+    if files:
+        rows = check_rows(table, files, _copy(connection, name, files[0], advance))
+    elif table == part.plan.list_table and part.admissions:
+        statement = sql.SQL("copy {} (list_position, hadm_id) from stdin").format(name)
+        rows = len(part.admissions)
+        with connection.cursor().copy(statement) as copy:
+            for position, hadm_id in enumerate(part.admissions, start=1):
+                copy.write_row((str(position), str(hadm_id)))
+    # Without it the planner expects a dozen rows, and the models take ten times as long.
+    connection.execute(sql.SQL("analyze {}").format(name))
+    return LoadedTable(part.schema, table, rows, time.perf_counter() - start)
 
 
 def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: Advance) -> int:
+    """Copy a file into its table, and return how many rows it has."""
     # FREEZE: the table is of this transaction, so its rows need no second writing by VACUUM.
-    statement = sql.SQL(
-        "copy {} from stdin (format csv, header true, freeze true, encoding 'UTF8')"
-    ).format(name)
-    counter = RowCounter()
+    statement = sql.SQL("copy {} from stdin (format csv, freeze true, encoding 'UTF8')")
+    count = 0
     with connection.cursor() as cursor:
-        try:
-            with cursor.copy(statement) as copy:
-                for block in read_blocks(file, advance):
-                    counter.feed(block)
-                    copy.write(block)
-        except psycopg.DataError as error:
-            # The context also quotes the row, which must not go into a message.
-            found = re.match(
-                rf"COPY {re.escape(file.table)}\D*(?P<line>\d+)(?:, column (?P<column>[^:]+):)?",
-                error.diag.context or "",
-            )
-            place = f", line {found['line']}" if found else ""
-            place += f", column {found['column']}" if found and found["column"] else ""
-            raise UserError(f"{file.path}{place}: {kind_of_fault(error)}.") from None
+        with cursor.copy(statement.format(name)) as copy:
+            for rows, text in read_rows(file, advance):
+                if (place := text.find(b"\0")) >= 0:
+                    # Line ends in quotes, which end no row, stand in every other part.
+                    before = text[:place].split(b'"')[::2]
+                    row = count + 1 + sum(part.count(b"\n") for part in before)
+                    raise UserError(
+                        f"{file.path}, row {row} (the header not counted): a zero byte, which no"
+                        " text of PostgreSQL can hold."
+                    )
+                copy.write(text)
+                count += rows
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
-        if cursor.rowcount != counter.rows:
+        if cursor.rowcount != count:
             raise UserError(
-                f"{file.path} has {counter.rows:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
+                f"{file.path} has {count:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
                 "is there a line with nothing but \\. in it?"
             )
-        return cursor.rowcount
+    return count

@@ -1,11 +1,15 @@
-"""The sources that the models read, as the dbt project declares them."""
+"""The sources and the variables of the dbt project, as it declares them, and where the data is."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +18,7 @@ from medeval.errors import UserError
 if TYPE_CHECKING:
     from medeval.warehouse import Target
 
+PACKAGE = "medeval"
 # What a source says of itself under `config.meta`.
 Meta = Mapping[str, Any]
 
@@ -25,6 +30,20 @@ _VARIABLES = {
     "directory_variable": ("folder", "the folder"),
     "database_variable": ("database", "the DuckDB file"),
 }
+# It stands between quotes and in text literals of SQL.
+_SCHEMA = "[A-Za-z_][A-Za-z0-9_$-]*"
+# Of each dbt variable: its benchmark (`floor`), what it can be, and whether it has to be a text.
+VARIABLES: Mapping[str, Mapping[str, Any]] = {
+    name: {"floor": "", "pattern": _SCHEMA, "is_text": False, **entry}
+    for name, entry in tomllib.loads(
+        Path(__file__).with_name("variables.toml").read_text(encoding="utf-8")
+    ).items()
+}
+# Between the name in another project and one of ours: how alike they are where it is a mistake.
+_MISSPELT = 0.85
+
+
+# Where the data is
 
 
 @dataclass(frozen=True)
@@ -96,9 +115,33 @@ def floor_place(metas: Sequence[Meta], root: Path) -> tuple[str, list[str]]:
     return kind, list(dict.fromkeys(os.path.realpath(place.location) for place in there))
 
 
+def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
+    """Return what a build would read now, as the record of builds says it.
+
+    Args:
+        floor: the benchmark.
+        target: of profiles.yml.
+        root: the project's folder.
+
+    Returns:
+        The kind of place, and the places: paths without links, or schemas.
+
+    Raises:
+        UserError: a folder and a database are named for one source.
+    """
+    entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
+    if target.type == "postgres":
+        names = [project_variable(one["schema_variable"], root) for one in entries]
+        return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
+    return floor_place([one["config"]["meta"] for one in entries], root)
+
+
 def absolute_path(path: str) -> str:
     """Return a path with the current folder in front where it is relative, and ``~`` resolved."""
     return os.path.normpath(Path(path).expanduser().absolute())
+
+
+# What the project declares
 
 
 def columns_of(table: Meta) -> list[str]:
@@ -137,9 +180,9 @@ class Source:
     name: str
     kind: str
     schema_variable: str
-    tables: Mapping[str, tuple[str, ...]]
+    tables: Mapping[str, Sequence[str]]
     meta: Meta = field(default_factory=dict)
-    optional: frozenset[str] = field(default_factory=frozenset)
+    optional: frozenset[str] = frozenset()
     list_table: str = ""
     list_variable: str = ""
 
@@ -151,28 +194,30 @@ class Source:
     @property
     def is_optional(self) -> bool:
         """Whether the source as a whole may be absent."""
-        return all(table in self.optional for table in self.file_tables)
+        return self.optional.issuperset(self.file_tables)
 
 
-def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
-    """Return what a build would read now, as the record of builds says it.
+@dataclass(frozen=True)
+class LoadRequest:
+    """What a user asked of `load`: the place of the files, if one is named, and the database.
 
-    Args:
-        floor: the benchmark.
+    Attributes:
+        place: a file or folder.
+        schema: the schema to make; None takes that of the dbt variable.
+        replace: replace the schema if `load` made it.
         target: of profiles.yml.
         root: the project's folder.
-
-    Returns:
-        The kind of place, and the places: paths without links, or schemas.
-
-    Raises:
-        UserError: a folder and a database are named for one source.
     """
-    entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
-    if target.type == "postgres":
-        names = [project_variable(one["schema_variable"], root) for one in entries]
-        return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
-    return floor_place([one["config"]["meta"] for one in entries], root)
+
+    place: Path | None
+    schema: str | None
+    replace: bool
+    target: str
+    root: Path
+
+    def say(self, line: str) -> None:
+        """Print a line beside the results, on the error stream."""
+        print(line, file=sys.stderr)
 
 
 def variables(root: Path) -> list[str]:
@@ -181,32 +226,29 @@ def variables(root: Path) -> list[str]:
 
 
 def sources(root: Path) -> dict[str, Source]:
-    """Read the sources from the `_*__sources.yml` of the staging folders, by name."""
+    """Read the sources that are folders of tables from the staging folders' files, by name."""
     found = {}
     for entry in _declared(root):
         meta, tables = entry["config"]["meta"], entry["tables"]
         if "file_variable" in meta:
-            continue  # one file of records is no folder of tables
-        lists = [table for table in tables if is_list(table)]
+            continue  # one file of records
+        listed = next(filter(is_list, tables), None)
         found[entry["name"]] = Source(
             name=entry["name"],
-            meta=meta,
-            schema_variable=entry["schema_variable"],
-            tables={table["name"]: tuple(columns_of(table)) for table in tables},
             kind=meta.get("load_kind", entry["name"]),
+            schema_variable=entry["schema_variable"],
+            tables={table["name"]: columns_of(table) for table in tables},
+            meta=meta,
             optional=frozenset(table["name"] for table in tables if is_optional(table)),
-            list_table=lists[0]["name"] if lists else "",
-            list_variable=lists[0]["config"]["meta"]["variable"] if lists else "",
+            list_table=listed["name"] if listed else "",
+            list_variable=listed["config"]["meta"]["variable"] if listed else "",
         )
     return found
 
 
 def _declared(root: Path) -> list[dict[str, Any]]:
-    import yaml
-
     files = sorted(root.glob("models/*/staging/_*__sources.yml"))
-    read = [yaml.safe_load(path.read_text(encoding="utf-8"))["sources"] for path in files]
-    entries = [entry for entries in read for entry in entries]
+    entries = [entry for path in files for entry in _yaml(path)["sources"]]
     for entry in entries:
         entry["schema_variable"] = re.sub(r".*var\('(\w+)'\).*", r"\1", entry["schema"])
         for table in entry["tables"]:
@@ -236,23 +278,100 @@ def project_root(start: Path | None = None) -> Path:
 
 def find_project(folder: Path) -> Path | None:
     """Return the project `medeval`: the dbt project in a folder, or one of its packages."""
-    import yaml
-
     try:
-        read = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        read = _yaml(folder / "dbt_project.yml")
+    except (OSError, ValueError):
         return None
     project = read if isinstance(read, dict) else {}
-    if project.get("name") == "medeval":
+    if project.get("name") == PACKAGE:
         return folder
-    packages = folder / str(project.get("packages-install-path", "dbt_packages"))
-    found = packages / "medeval"
+    found = folder / str(project.get("packages-install-path", "dbt_packages")) / PACKAGE
     return found if (found / "dbt_project.yml").is_file() else None
 
 
 def project_variable(name: str, root: Path | None = None) -> Any:
     """Return a dbt variable's default from dbt_project.yml (for example ``mimic3_schema``)."""
+    return _yaml((root or project_root()) / "dbt_project.yml")["vars"][name]
+
+
+def _yaml(path: Path) -> Any:
+    """Return what a file of YAML holds; a ValueError where it is none."""
     import yaml
 
-    text = ((root or project_root()) / "dbt_project.yml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)["vars"][name]
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+# Its variables
+
+
+def settings(floor: str, value_of: Callable[[str], object]) -> str:
+    """Return every setting of a benchmark as JSON: what its tables were built with.
+
+    Args:
+        floor: the benchmark.
+        value_of: returns the value of a variable.
+    """
+    found: dict[str, object] = {}
+    for name, variable in VARIABLES.items():
+        if variable["floor"] in (floor, ""):
+            found[name] = value = value_of(name)
+            text = str(value)
+            # A truth value or number that was written as a text is one.
+            if text.lower() in ("true", "false"):
+                found[name] = text.lower() == "true"
+            elif re.fullmatch("[0-9]{1,9}", text):
+                found[name] = int(text)
+    return json.dumps(found)
+
+
+def check_schema(name: str, what: str) -> None:
+    """Stop at a text that can be no name of a schema; `what` says where it stands.
+
+    Raises:
+        UserError: naming it.
+    """
+    if not re.fullmatch(_SCHEMA, name):
+        raise UserError(
+            f"A schema cannot be called {json.dumps(str(name))} ({what}): a name has letters,"
+            " digits, underscores and hyphens, and begins with a letter or underscore."
+        )
+
+
+def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> None:
+    """Stop where a variable does not exist, or is what it cannot be.
+
+    Args:
+        given: with `--vars`.
+        project: the folder of the dbt project that runs.
+        package: the folder of this one, which may be a package of that.
+
+    Raises:
+        UserError: naming the variable, what it is and what it can be, or the name that is meant.
+    """
+    of_project, ours = (
+        _yaml(folder / "dbt_project.yml").get("vars") or {} for folder in (project, package)
+    )
+    scoped = {**of_project.get(PACKAGE, {}), **given.get(PACKAGE, {})}
+    # A variable of another project is its own, unless it is much like one of ours.
+    own = {} if project == package else of_project
+    for name in {**scoped, **given, **({} if own else of_project)}:
+        is_ours = project == package or name in scoped
+        if name in VARIABLES or name == PACKAGE or (name in own and not is_ours):
+            continue
+        if meant := get_close_matches(name, VARIABLES, 1, 0.6 if is_ours else _MISSPELT):
+            raise UserError(f"There is no variable {name}. Is {meant[0]} meant?")
+        if is_ours:
+            raise UserError(f"There is no variable {name}. There are: {', '.join(VARIABLES)}.")
+    values = {**ours, **ours.get(PACKAGE, {}), **of_project, **scoped, **given}
+    for name, variable in VARIABLES.items():
+        value = values.get(name)
+        if variable["pattern"] == _SCHEMA:
+            check_schema(str(value), f"the variable {name}")
+        elif not re.fullmatch(variable["pattern"], str(value)) or (
+            variable["is_text"] and not isinstance(value, str)
+        ):
+            shown = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
+            raise UserError(f"The variable {name} is {shown}. It can be {variable['can_be']}.")

@@ -128,8 +128,13 @@ def shown(error: Exception) -> str:
     fault = kind_of_fault(error)
     files = (path for path in re.findall(_ERRORS["file"], message) if Path(path).is_file())
     if file := next(files, None):
-        line = re.search(_ERRORS["line"], message)
-        return f"{file}{f', line {line[1]}' if line else ''}: {fault}. {_ADVICE}"
+        place = ""
+        if found := re.search(_ERRORS["row"], message):
+            # The engine counts the header, and takes no line end in quotes for one.
+            place = f", row {int(found[1]) - 1} (the header not counted)"
+        elif found := re.search(_ERRORS["line"], message):
+            place = f", line {found[1]}"
+        return f"{file}{place}: {fault}. {_ADVICE}"
     for what in ("table", "column", "constraint"):
         name = getattr(diagnosis, f"{what}_name", None)
         fault += f", {what} {name}" if name else ""

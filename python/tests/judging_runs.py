@@ -21,6 +21,7 @@ from medeval.judging.running import Judging
 
 RUBRIC = shipped_rubric("mtsamples_procedures")
 QUICKLY = RunConfig(retries=QUICK)
+READERS = Path(__file__).with_name("readers")
 
 
 def verdict(*scores: Any, rubric: Rubric = RUBRIC) -> str:

@@ -67,9 +67,6 @@ LIMIT = error(429, "Rate limit reached", code="rate_limit_exceeded")
 LIMIT_FOR_NOW = error(429, "Rate limit reached", {"Retry-After": "0.05"})
 SERVER = error(500, "The server had an error")
 OVERLOADED = error(529, "Overloaded")
-QUOTA = error(
-    429, "You exceeded your current quota", code="insufficient_quota", type="insufficient_quota"
-)
 BAD_REQUEST = error(400, "Invalid value for messages", code="invalid_value")
 BAD_KEY = error(401, "Incorrect API key provided", code="invalid_api_key")
 DROP = Fault(drops=True)

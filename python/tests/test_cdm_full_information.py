@@ -17,9 +17,8 @@ from model_server import Script
 from tokenizing_server import tokenizing_server
 
 from medeval.inference import tokens
-from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError
-from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
 from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window

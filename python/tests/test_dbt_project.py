@@ -142,7 +142,7 @@ def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
     says = ("cannot read mimic3.patients.dob as a time",)
     assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
     (folder / "patients.csv").write_text(mimic3_folder.TABLES["patients"] + f"1,2,{MARKER}\n")
-    says = (f"{folder}/patients.csv, line 4: the header has 8 cells and this line 3",)
+    says = (f"{folder}/patients.csv, row 3 (the header not counted): the header has 8 cells",)
     assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
     (folder / "patients.csv").unlink()
     built.stops(*show, says=(f"Missing in {folder}: patients.csv.gz or",), MIMIC3_DIR=folder)

@@ -140,7 +140,7 @@ def test_a_function_that_hangs_holds_up_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HANGS, *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["36 {'callable': 4}", "True"]
+    assert done.stdout.splitlines() == ["36 {'TimeoutError': 4}", "True"]
 
 
 def with_little_room(size: int, url: str, path: str) -> str:
@@ -152,7 +152,8 @@ def with_little_room(size: int, url: str, path: str) -> str:
         if url:
             ask(url, Path(path), open_items(60))
         else:
-            Journal(Path(path), lambda line: line["outcome"] == Outcome.ERRORED)
+            journal = Journal(Path(path))
+            journal.discard(lambda line: line["outcome"] == Outcome.ERRORED)
     except UserError as told:
         return str(told)
     return "nothing"
@@ -175,6 +176,15 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -
         ended = ask(server.url, tmp_path, open_items(60))
     assert ended.progress.before == len(kept)
     assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
+
+
+def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
+    with model_server() as server:
+        ask(server.url, tmp_path, open_items(1))
+        room = (tmp_path / AUDIT).stat().st_size + 10
+        told = told_with_little_room(room, server.url, str(tmp_path))
+        assert (told.startswith(str(tmp_path / AUDIT)), server.seen.requests) == (True, 1)
+    assert "the disk is full. Nothing was sent." in told
 
 
 def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from model_server import model_server
 
 from medeval.errors import UserError
 from medeval.inference.batch import Imported, custom_id, export_batch, import_batch
-from medeval.inference.endpoints import Endpoint
-from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.run import Run
 from medeval.inference.types import Item
 
@@ -40,7 +39,7 @@ def run_in(folder: Path, url: str = URL) -> Run:
 
 
 def names(folder: Path, items: list[Item]) -> list[str]:
-    return [custom_id(request) for request in run_in(folder).requests(items)]
+    return [custom_id(run_in(folder).request(item)) for item in items]
 
 
 def test_the_file_holds_what_would_be_asked(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from medeval.inference.cost import (
     kept_spending,
     read_prices,
 )
-from medeval.inference.openai_replies import read_usage
+from medeval.inference.openai_replies import read_completion
 from medeval.inference.run import RESPONSES, Run, RunConfig, settings_of
 from medeval.inference.types import Outcome, Usage
 
@@ -72,7 +72,8 @@ def test_what_a_call_costs(price: dict[str, float], counted: list[Any], cost: st
 
 @pytest.mark.parametrize("count", TABLES["uncounted"])
 def test_what_is_no_count_is_unknown(count: object) -> None:
-    read = read_usage({"prompt_tokens": count, "completion_tokens": 3})
+    usage = {"prompt_tokens": count, "completion_tokens": 3}
+    read = read_completion({"choices": [{"message": {"content": "A"}}], "usage": usage}).usage
     assert (read.input_tokens, read.output_tokens) == (None, 3)
 
 
@@ -309,7 +310,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     cost, unknown, charged = spent
     with CostLedger(tmp_path / RESPONSES) as ledger:
         assert ledger.before == Spent(Decimal(cost), unknown, Decimal(charged))
-        ledger.end(ledger.begin(Decimal(0)), COST, COST, is_new=True)
+        ledger.end(ledger.begin(Decimal(0)), COST, COST)
     assert path.read_text().endswith('}\n{"call":2,"cost":"0.1","charged":"0.1"}\n')
 
 

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows_of
 
-from medeval.inference.errors import Failure, Kind, RetryPolicy, failure_of_response
+from medeval.inference.errors import (
+    FOR_ALL,
+    PASSING,
+    Failure,
+    Kind,
+    RetryPolicy,
+    failure_of_response,
+)
 from medeval.inference.openai_replies import read_reply
 from medeval.inference.types import Completion
 
@@ -32,8 +39,8 @@ def test_error_of_an_endpoint_is_classified(row: dict[str, Any]) -> None:
     assert isinstance(found, Failure)
     read = {
         "kind": found.kind,
-        "passes": found.is_passing,
-        "stops": found.stops_the_run,
+        "passes": found.kind in PASSING,
+        "stops": found.kind in FOR_ALL,
         "wait": found.retry_after,
         "complaint": found.code,
         "by_words": found.is_by_words,
@@ -45,7 +52,7 @@ def test_error_of_an_endpoint_is_classified(row: dict[str, Any]) -> None:
     assert {name: read[name] for name in expected} == expected
     # What the endpoint wrote is in the detail only, and short.
     assert len(found.detail) <= 200
-    shown = json.dumps(found.without_detail().as_json()) + found.sentence()
+    shown = json.dumps(found.recorded(is_open=False)) + found.sentence()
     assert "patient" not in shown
 
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-import resource
-import signal
 import stat
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +132,8 @@ def test_a_broken_line_in_the_midst_is_told_by_number(
 def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "j"
     path.write_bytes(as_file(line("a"), line("b", "errored"), line("c", "empty")))
-    with Journal(path, lambda line: line["outcome"] == Outcome.ERRORED) as journal:
+    with Journal(path) as journal:
+        journal.discard(lambda line: line["outcome"] == Outcome.ERRORED)
         assert [read["item"] for read in journal.lines()] == ["a", "c"]
         assert journal.read("b", 0) is None
         journal.append(line("b"))
@@ -146,26 +143,6 @@ def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: 
     assert [read["item"] for read in read_journal(path)] == ["a", "c", "b"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir()] == ["j"]
-
-
-def full_disk(path: str) -> str:
-    """Write to a journal when files may not grow; return what it told."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    with Journal(Path(path)) as journal:
-        journal.append(line("a"))
-        limit = Path(path).stat().st_size + 10
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        with pytest.raises(UserError) as told:
-            journal.append(line("b"))
-    return str(told.value)
-
-
-def test_a_full_disk_is_told_and_leaves_no_half_line(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        told = pool.submit(full_disk, str(path)).result()
-    assert "could not be written" in told
-    assert [json.loads(text) for text in path.read_text().splitlines()] == [line("a")]
 
 
 def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import signal
@@ -23,6 +24,7 @@ from inference_runs import (
     content,
     lines,
     open_items,
+    provider_of,
     run_record,
     usual_answer,
 )
@@ -48,10 +50,10 @@ from tables import rows_of
 
 from medeval.errors import UserError
 from medeval.inference.cost import Price, Prices
-from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
+from medeval.inference.tokens import ServerTokens
 from medeval.inference.types import Ask, AskModel, Episode, Finished, Item, Outcome, failed
 
 TURNS = 4
@@ -156,7 +158,7 @@ def hold(
         found["stopped"], counts = ended.stopped, ended.progress.ledger.as_json()
         assert counts.pop("asked") == sum(counts.values())
         found["counts"] = {name: count for name, count in counts.items() if count}
-        found |= {"errors": dict(ended.progress.errors), "reasons": dict(ended.reasons)}
+        found["errors"] = dict(ended.progress.errors)
         found |= {"before": ended.progress.before, "cost": str(ended.progress.known_cost)}
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
@@ -172,7 +174,9 @@ def hold(
     assert_has(journal, expected.pop("lines", []))
     found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
     found |= {"last": [line["item"] for line in lines(folder)][-1:]}
+    found["reasons"] = [each for line in journal if (each := line.get("episode", {}).get("reason"))]
     found["learned"] = run_record(folder)["learned"]
+    found["recorded"] = run_record(folder).get("errored", {})
     found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]
     assert {name: found[name] for name in expected} == expected
 
@@ -390,6 +394,25 @@ def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path)
             timeout=60.0,
         )
     assert ended.progress.ledger[Outcome.ANSWERED] == 12
+
+
+def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:
+    rules = [
+        {"role": "system", "status": 400, "message": "System role not supported"},
+        {"body": '{"count": 7}'},
+    ]
+
+    async def counted(url: str) -> int:
+        provider = provider_of(url, tmp_path)
+        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+        try:
+            return await ServerTokens(provider).count(Item("a", messages, "open"))
+        finally:
+            await provider.close()
+
+    with model_server(RuledEndpoint(rules).script) as server:
+        assert asyncio.run(counted(server.url)) == 7
+        assert server.seen.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
 
 
 def test_the_client_is_loaded_only_to_ask() -> None:

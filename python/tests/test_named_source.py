@@ -31,7 +31,7 @@ def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path
     env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_YIER": str(link)}
     assert run_medeval(*export, env=env).returncode == 0
     questions.write_text("[{]")
-    built.stops(*models, says=("is not valid JSON",), YIER=questions)
+    built.stops(*models, says=("is not JSON",), YIER=questions)
     done = run_medeval(*export, env=env)
     assert done.returncode == 2
     assert "stopped at its source" in done.stderr

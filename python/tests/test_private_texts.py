@@ -166,7 +166,7 @@ def test_duckdb_shows_nothing_of_a_broken_file(project: Path, tmp_path: Path, br
             assert f"cannot read {source}.{name}." in told
             assert f"{path}, row 1 (the header not counted), column" in told
     if broken in ("a cell too many", "text behind a quote", "no UTF-8"):
-        assert f"{paths['mimic4_note', 'discharge']}, line 2: " in told
+        assert f"{paths['mimic4_note', 'discharge']}, row 1 (the header not counted): " in told
 
 
 def test_postgres_shows_nothing_of_cells_that_cannot_be_read(

@@ -18,10 +18,10 @@ from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import model_settings
-from medeval.inference.guard import key_from_environment
 from medeval.inference.secrets import (
     holds_secret,
     is_secret,
+    key_from_environment,
     secrets_in_text,
     text_without_secrets,
     without_key,

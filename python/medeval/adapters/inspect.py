@@ -30,8 +30,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo
 
 from medeval.adapters.replay import asked, score_lines
-from medeval.inference.endpoints import normalized, read_endpoints
-from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.guard import IN_PROCESS, DataUseGuard, normalized, read_endpoints
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Item, Request, ToolCall, Usage, body_of
 from medeval.tasks import registry

@@ -9,8 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.inference.types import Episode, Item, Model
 from medeval.judging.jury import jury_of

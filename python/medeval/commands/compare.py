@@ -66,7 +66,12 @@ def _compare(
     pairs: dict[tuple[str, str], list[Difference]] = {}
     for entry in found.differences:
         pairs.setdefault((entry.first, entry.second), []).append(entry)
-    said = [one for of_pair in pairs.values() for one in pair_sentences(of_pair, found.names)]
+    letters = _letters(found.differences)
+    said = [
+        sentence
+        for of_pair in pairs.values()
+        for sentence in pair_sentences([_by_letter(one, letters) for one in of_pair], found.names)
+    ]
     content = {
         **found.content,
         "comparisons": [
@@ -80,7 +85,6 @@ def _compare(
     files = {}
     if out is not None and not as_json:
         files[out] = partial(write_json, content=content, bare_nan=False)
-    letters = _letters(found.differences)
     legend = [f"{letter}: {run}" for run, letter in letters.items()]
     tables = [_table(pair, of_pair, found, letters) for pair, of_pair in pairs.items()]
     sentences = [*legend, *said, *found.sentences, NOT_EQUAL]
@@ -88,6 +92,10 @@ def _compare(
 
 
 compare = with_options(_compare, [flags_in("compare_flags.toml")])
+
+
+def _by_letter(difference: Difference, letters: Mapping[str, str]) -> Difference:
+    return replace(difference, first=letters[difference.first], second=letters[difference.second])
 
 
 def _letters(differences: Sequence[Difference]) -> dict[str, str]:
@@ -131,12 +139,9 @@ def _of_runs(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
                 f" before it is whole. `{again}`."
             )
-    names = {record.folder: record.folder.name for record in records}
-    if len(set(names.values())) < len(names):
-        names = {folder: str(folder) for folder in names}
     found = corrected(
         [
-            replace(difference, first=names[one.folder], second=names[two.folder])
+            replace(difference, first=str(one.folder), second=str(two.folder))
             for (one, asked), (two, other) in combinations(runs, 2)
             for difference in asked.compare(one.folder, other, two.folder, method)
             if not metrics or difference.metric in metrics

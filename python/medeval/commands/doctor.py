@@ -62,7 +62,7 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     """Yield what is found about this set-up, one thing at a time."""
     from medeval.builds import newest_build, open_built
     from medeval.files import exposed, exposed_warehouse
-    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import read_endpoints
     from medeval.sources import project_root, variables
     from medeval.warehouse import load_target
 

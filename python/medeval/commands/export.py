@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Annotated, Any
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +14,11 @@ from medeval.commands.options import flags_in, flags_of, options_of, with_option
 from medeval.errors import UserError
 from medeval.tasks.registry import benchmark_exports, chosen_exports
 
+if TYPE_CHECKING:
+    from medeval.warehouse import Warehouse
+
 _EXPORTS = benchmark_exports()
+STANDARD_OUTPUT = Path("-")
 
 
 def _export(
@@ -27,48 +34,100 @@ def _export(
     """Write the published tables as files, with a manifest of their hashes and their source."""
     from medeval.builds import build_command, newest_build, open_built, untested
     from medeval.export import Request
+    from medeval.warehouse import schema_name
 
     out, strict, target, as_built = (
         given[name] for name in ("out", "strict", "target", "as_built")
     )
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
+    if given["format"] is not None:
+        _write_tasks(task or [], given)
+        return
     chosen = chosen_exports(task or [])
     if chosen:
         _check_options(given, list(chosen))
+    if out == STANDARD_OUTPUT and [len(tasks) for tasks in chosen.values()] != [1]:
+        raise UserError("--out - takes one task: name it with --task, or name a folder.")
     with open_built(" ".join(chosen or _EXPORTS), target, as_built=as_built) as warehouse:
         if not chosen:
-            built = {name: one for name, one in _EXPORTS.items() if one.is_built(warehouse)}
-            missing = [name for name in _EXPORTS if name not in built]
-            if not built:
+            for name, one in _EXPORTS.items():
+                schema, command = schema_name(name), build_command(name, warehouse.target.name)
+                if any(warehouse.columns(schema, table) for table in one.tables):
+                    chosen[name] = one.tasks
+                else:
+                    print(f"medeval: {name} is not built, left out ({command})", file=sys.stderr)
+            if not chosen:
                 command = build_command(" ".join(_EXPORTS), warehouse.target.name)
-                raise UserError(f"Nothing is built yet ({', '.join(missing)}). Run `{command}`.")
-            for name in missing:
-                hint = build_command(name, warehouse.target.name)
-                print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
-            chosen = {name: one.tasks for name, one in built.items()}
+                raise UserError(f"Nothing is built yet ({', '.join(_EXPORTS)}). Run `{command}`.")
             _check_options(given, list(chosen))
         # All are looked at before the first is written.
         builds = {name: newest_build(warehouse, name) for name in chosen}
-        warnings = {
-            name: told
-            for name, build in builds.items()
-            if (told := untested(name, build, warehouse.target))
-        }
-        if strict and warnings:
-            raise UserError(" ".join(warnings.values()))
+        told = {name: untested(name, build, warehouse.target) for name, build in builds.items()}
+        if strict and any(told.values()):
+            raise UserError(" ".join(filter(None, told.values())))
         for name, tasks in chosen.items():
             try:
-                report = _EXPORTS[name].write(warehouse, Request(tasks, out, options[name]))
+                if out == STANDARD_OUTPUT:
+                    _print_file(warehouse, name, tasks, options[name])
+                else:
+                    request = Request(tasks, out, options[name])
+                    print("\n".join(_EXPORTS[name].write(warehouse, request)))
             except OSError as error:
                 place = error.filename or out
                 raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error
-            print("\n".join(report))
-            if name in warnings:
-                print(f"medeval: {warnings[name]}", file=sys.stderr)
+            if told[name]:
+                print(f"medeval: {told[name]}", file=sys.stderr)
 
 
 _FLAGS = flags_in("export_flags.toml")
 export = with_options(_export, [_FLAGS, *(one.options for one in _EXPORTS.values())])
+
+
+def _write_tasks(names: list[str], given: dict[str, Any]) -> None:
+    """Write folders of tasks for the runner of others that `--format` names.
+
+    Raises:
+        UserError: no task, no such runner, or one that is not installed.
+    """
+    from medeval.tasks.options import parse_arguments
+
+    if given["format"] != "lm-eval":
+        raise UserError(f"--format {given['format']}: there is lm-eval.")
+    if not names:
+        raise UserError("--format lm-eval: name the tasks with --task.")
+    from medeval.adapters.lm_eval import write_task
+
+    options = parse_arguments(None, given["task_option"] or ())
+    for name in names:
+        place = write_task(name, options, given["out"], given["base_url"], given["endpoints"])
+        print(f"lm_eval --include_path {given['out']} --tasks {place.name}")
+
+
+def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options: Any) -> None:
+    """Write the one file of an export to standard output, and what it is to standard error.
+
+    Raises:
+        UserError: the export is several files.
+    """
+    from medeval.export import MANIFEST, Request
+
+    with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
+        _EXPORTS[name].write(warehouse, Request(tasks, Path(folder), options))
+        (place,) = Path(folder).iterdir()
+        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        files = manifest["files"]
+        if len(files) != 1:
+            names = ", ".join(file["path"] for file in files[:3])
+            raise UserError(
+                f"--out - takes an export of one file; {tasks[0]} is {len(files)} files ({names}"
+                f"{', …' if files[3:] else ''}). Name a folder."
+            )
+        with (place / files[0]["path"]).open("rb") as file:
+            while block := file.read(1 << 20):
+                sys.stdout.buffer.write(block)
+        sys.stdout.flush()
+        told = f"{files[0]['rows']:,} rows, data class {manifest['data_class']}"
+        print(f"medeval: {files[0]['path']}: {told}", file=sys.stderr)
 
 
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:

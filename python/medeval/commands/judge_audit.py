@@ -1,9 +1,11 @@
-"""The command `judge-audit`."""
+"""The command `judge-audit`, and the tables of its report."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,16 +13,20 @@ import typer
 
 import medeval
 from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
+from medeval.commands.judge import JudgeFlags, judges_asked, refuse_unnamed
 from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
 
+# What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from medeval.judging.jury import Jury
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging
     from medeval.tasks.run_record import RunRecord
-    from medeval.tasks.task import JudgedTask
+
+_MOST_WITH_GAPS = 8
 
 
 def _judge_audit(
@@ -43,13 +49,10 @@ def _judge_audit(
     before is asked again, and the run's own judging stays as it is. Exit code 1: a judge failed on
     more than one answer in twenty, or stopped.
     """
-    # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_progress
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
-    from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
+    from medeval.judging import audit
     from medeval.judging.human import read_human_ratings
     from medeval.judging.injection import AttackFile
     from medeval.judging.jury import AUDIT_REPORT
@@ -65,34 +68,32 @@ def _judge_audit(
         raise UserError("--human needs the run whose answers were rated: name its folder.")
     flags = JudgeFlags.of(given)
     record = None if run is None else read_record(run)
-    judging = _judging_of(record, flags, given["rubric"])
-    folder, jury, kept = run or judging.folder, judging.jury, (judging.folder, FOLDER)
+    judging = _weak_answers(flags) if record is None else _answers(record, flags)
+    folder, jury = run or judging.folder, judging.jury
     again = same_command(context, "judge-audit")
     if record is not None:
         refuse_unnamed(record, flags.missing(jury), again)
     ratings = None if human is None else read_human_ratings(human, judging.rubric)
-    attacks = given["attacks"] and AttackFile.read(given["attacks"])
     named = [name.strip() for each in given["parts"] or () for name in each.split(",")]
-    parts = [*filter(None, named)] or (PARTS if run else (ATTACKS,))
     options = judges_asked(given)
     currency = options.prices.currency
 
-    with (
-        graceful_exit(lambda: f"{verdicts_in(*kept):,} verdicts are kept; go on with `{again}`"),
-        shown_progress(currency) as show,
-    ):
-        report = audit(
+    def kept() -> str:
+        count = verdicts_in(judging.folder, audit.FOLDER)
+        return f"{count:,} verdicts are kept; go on with `{again}`"
+
+    with graceful_exit(kept), shown_progress(currency) as show:
+        report = audit.audit(
             judging,
             options,
             DataUseGuard(read_endpoints(given["endpoints"]), folder / AUDIT),
             show,
-            parts=parts,
-            attacks=attacks,
+            parts=[*filter(None, named)] or (audit.PARTS if run else (audit.ATTACKS,)),
+            attacks=given["attacks"] and AttackFile.read(given["attacks"]),
             human=ratings,
         )
-    console = Terminal()
     for shown in audit_tables(report):
-        console.print(shown)
+        Terminal().print(shown)
     warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
@@ -116,59 +117,36 @@ def _judge_audit(
 judge_audit = with_options(_judge_audit, [flags_in("judge_audit_flags.toml")])
 
 
-def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) -> Judging:
-    """Return the answers of a run, or the weak ones that come along, and who judges them.
-
-    Judges that judged the run before are asked nothing twice. Others get a folder that the run's
-    record does not know of: the run's score stays that of its own judging.
-
-    Args:
-        record: of the run; None for the answers that come along.
-        flags: who is to judge; nobody means those who judged it last.
-        named: a rubric's name or file; None for that of the run's task.
-
-    Raises:
-        UserError: the run's task is not judged, or there is no judge.
-    """
+def _weak_answers(flags: JudgeFlags) -> Judging:
+    """Return the weak answers that come along, and who judges them."""
     from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
     from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
-    from medeval.tasks import registry
-    from medeval.tasks.judged import subjects_of_run
     from medeval.tasks.run_record import RUNS
 
-    if record is None:
-        weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(DEFAULT_JUDGE))
-        rubric = named_rubric(named or weak.rubric)
-        return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
-    task = cast("JudgedTask", registry.resume(record))
-    if not hasattr(task, "subjects"):
-        raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
-    own, judgings = task.rubric, record.judgings
-    if named is None and own is None:
-        raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
-    rubric = own if named is None and own is not None else named_rubric(str(named))
-    default = None if judgings else getattr(task, "default_judge", None)
-    wanted = flags.plan(default) or next(reversed(judgings), None)
-    if wanted is None:
-        raise UserError(
-            f"{record.folder} was never judged. Name a judge with --judge-model (`local` is a rule"
-            " that needs no network)."
-        )
-    # Judgments by another rubric are no judging of this run.
-    is_own = own is not None and own.sha256 == rubric.sha256
-    who, _ = wanted.who_judges()
-    same = [one for one in judgings if is_own and one.who_judges()[0] == who]
-    jury = same[-1] if same else wanted.changed({"folder": _folder_of(wanted, rubric)})
-    jury = jury.changed(flags.choices)
-    return Judging(
-        subjects_of_run(task, record),
-        flags.with_key(jury),
-        rubric,
-        record.folder / jury.folder,
-        answering_model=record.model,
-    )
+    weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(default=DEFAULT_JUDGE))
+    rubric = flags.rubric or named_rubric(weak.rubric)
+    return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
+
+
+def _answers(record: RunRecord, flags: JudgeFlags) -> Judging:
+    """Return the answers of a run, and who judges them.
+
+    Those who judged the run before are asked nothing twice. Others get a folder that the run's
+    record does not know of: the run's score stays that of its own judging.
+
+    Raises:
+        UserError: the run's task is not judged, or there is no judge.
+    """
+    from medeval.tasks import registry
+    from medeval.tasks.judged import judging_of, rubric_of
+
+    task = registry.resume(record)
+    jury = flags.chosen(task, record)
+    if jury.folder not in {one.folder for one in record.judgings}:
+        jury = jury.changed(folder=_folder_of(jury, rubric_of(task, jury)))
+    return judging_of(task, record, flags.with_key(jury))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:
@@ -179,3 +157,107 @@ def _folder_of(jury: Jury, rubric: Rubric) -> str:
     texts = [json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in judges]
     key = "\n".join([*texts, str(jury.seed), rubric.sha256])
     return f"judge-audit-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
+    """Yield the tables of a report, and a sentence for each part that could not be done.
+
+    Args:
+        report: of `audit`.
+    """
+    words = tomllib.loads(Path(__file__).with_name("judge_audit.toml").read_text("utf-8"))
+    titles = words["agreement"]
+    yield from (f"{part}: {reason}" for part, reason in report["not_done"].items())
+    if "human" in report:
+        yield from _human(report["human"], titles)
+    if "agreement" in report:
+        rows = []
+        for name, own in report["agreement"]["dimensions"].items():
+            # Of kappa there is one for each pair.
+            pairs = (f"{' / '.join(one['judges'])}\n{shown(one)}" for one in own["quadratic_kappa"])
+            cells = {each: shown(own[each]) for each in titles if each != "quadratic_kappa"}
+            cells["quadratic_kappa"] = "\n".join(pairs)
+            rows.append([name, f"{own['complete_items']:,}", *(cells[each] for each in titles)])
+        head = ["", "answers with all", *titles.values()]
+        yield _table("agreement of the judges with each other", head, rows)
+    if report["effects"]:
+        rows, before = [], ["", ""]
+        for one in report["effects"]:
+            effect = words["effects"].get(one["effect"], one["effect"].replace("_", " "))
+            about = [f"repeats of {effect}" if one["part"] == "repeats" else effect]
+            about.append(one["criterion"])
+            # What is as in the row above is not said again.
+            seen = ["" if about[: n + 1] == before[: n + 1] else about[n] for n in range(2)]
+            value, _, ends = shown(one).partition("\n")
+            rows.append([*seen, words["figures"][one["figure"]], f"{one['n']:,}", value, ends])
+            before = about
+        head = ["effect", "criterion", "figure", "answers", "value", "95 % interval"]
+        yield _table("effects on the scores", head, rows)
+    head = ["attack", "answers", "raised", "lowered", "largest rise", "verdicts lost", "flagged"]
+    for judge, own in report.get("attacks", {}).items():
+        rows = [
+            [
+                f"{name}, harmless" if row["kind"] == "control" else name,
+                *(f"{row[count]:,}" for count in ("answers", "raised", "lowered")),
+                "-" if row["largest_change"] is None else f"{row['largest_change']:+.2f}",
+                *(f"{row[count]:,}" for count in ("verdicts_lost", "flagged")),
+            ]
+            for name, row in own["attacks"].items()
+        ]
+        caption = f"raised by {', '.join(own['raised_by']) or 'none of them'}"
+        yield _table(f"attacks on {judge}", head, rows, caption)
+
+
+def _human(found: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[Table]:
+    several = found["raters"] > 1
+    for dimension, own in found["dimensions"].items():
+        who = {**own["judges"], **({"the jury's mean": own["jury"]} if "jury" in own else {})}
+        rows: list[tuple[str, str, Mapping[str, Any]]] = []
+        for name, agreed in who.items():
+            rows.append((name, "raters' mean" if several else "rater", agreed["with_mean"]))
+            if several:
+                rows.append(("", "each rater", agreed["with_each"]))
+        if several:
+            rows.append(("each rater", "other raters", own["raters"]))
+        yield _table(
+            f"agreement with people: {dimension}",
+            ["", "with", "answers", *titles.values()],
+            (
+                [name, other, f"{agreed['exact']['n']:,}", *(shown(agreed[n]) for n in titles)]
+                for name, other, agreed in rows
+            ),
+        )
+
+
+def shown(estimate: Mapping[str, Any]) -> str:
+    """Return a value, below it its 95 % interval; a dash where there is none."""
+    if estimate["value"] is None:
+        return "-"
+    # z: what is rounded to 0 has no sign.
+    value = f"{estimate['value']:z.2f}"
+    if estimate["low"] is None:
+        return value
+    return f"{value}\n{estimate['low']:z.2f}, {estimate['high']:z.2f}"
+
+
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
+) -> Table:
+    """Return a table; the columns after the last one that names something are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    # Eighty columns of a terminal have to do for the widest of them.
+    padding = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0)
+    style: dict[str, Any] = {"box": box.SIMPLE, "padding": padding, "pad_edge": False}
+    table = Table(title=title, title_justify="left", caption=caption, **style)
+    is_number = False
+    for name in columns:
+        is_number = is_number or name.startswith("answers")
+        # On a narrow terminal names are folded, the heads of numbers stay as they are.
+        width = max(map(len, name.split())) if is_number else None
+        justify: Any = "right" if is_number else "left"
+        table.add_column(name, justify=justify, overflow="fold", min_width=width)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -54,7 +54,7 @@ def models(endpoints: Endpoints = ENDPOINTS, as_json: Json = False) -> None:
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
-    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import read_endpoints
     from medeval.tasks import registry
     from medeval.tasks.task import DEMO
     from medeval.terminal import Terminal, print_json, table_of

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from medeval.commands.graceful_exit import graceful_exit
-from medeval.commands.judging import JudgeFlags
+from medeval.commands.judge import JudgeFlags
 from medeval.commands.options import flags_in, given_options, with_options
 from medeval.errors import UserError
 from medeval.tasks import registry

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
-from medeval.commands.judging import (
+from medeval.commands.judge import (
     JudgeFlags,
     check_before,
     judge_and_tell,
@@ -46,7 +46,7 @@ from medeval.text import visible
 # What a run is begun with, and no other start may change.
 _WHO = ("task", "model", "key_variable", "base_url", "out")
 _PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "model_seed")
-_JUDGES = ("judge_model", "judge_base_url", "jury")
+_JUDGES = ("judge_model", "judge_base_url", "jury", "rubric")
 # Above it a run says that its replies were not read, and shows so much of the first.
 _MOST_UNREAD = 0.2
 _MOST_SHOWN = 300
@@ -106,10 +106,9 @@ def start(
     judges = taken_from_arguments(flags.judges, options)
     task, choice = _asked(given, options, flags.timeout)
     is_judged = judged(task) is not None and not flags.no_judge
-    plan = judges.plan(getattr(task, "default_judge", None) if is_judged else None)
-    if plan is None and (judges.choices or judges.key_variable):
-        flag = "--judge-key-variable" if judges.key_variable else "--jury"
-        raise UserError(f"{flag} without --judge-model: name the judges.")
+    plan = judges.plan(task, getattr(task, "default_judge", None) if is_judged else None)
+    if plan is None and (named := _shown(("judge_key_variable", "jury", "rubric"), given)):
+        raise UserError(f"{named[0]} without --judge-model: name the judges.")
     if plan is not None:
         if flags.no_judge:
             raise UserError("--no-judge and --judge-model: leave one of them away.")
@@ -324,6 +323,7 @@ def _tell(
         print(resume_command(run, flags))
         return None
     if count := sum(sums.errors.values()):
+        warn(*(f"{reason}: {words}" for reason, words in sorted(sums.words.items())))
         warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
     return not (sums.ledger[Outcome.ERRORED] or unread)
 
@@ -392,8 +392,10 @@ def _warn_of_the_context(run: TaskRun) -> None:
 def status_line(run: TaskRun, flags: RunFlags) -> str:
     """Say how far a run is, and how it is resumed."""
     due = sum(1 for _ in run.task.items(run.limit))
-    done = run.progress().ledger.asked
+    sums = run.progress()
+    done = sums.ledger.asked
     status = f"{done:,} of {due:,} items are done"
+    status += f", errored: {sums.errored}" if sums.errored else ""
     task, plans = judged(run.task), read_record(run.folder).judgings
     if done == due and task is not None and plans and not flags.no_judge:
         status += f", {verdicts_kept(task, run.folder, plans[-1])}"

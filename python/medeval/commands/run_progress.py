@@ -68,7 +68,7 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
     table.add_column("items", justify="right")
     for name, count in sums.ledger.as_json().items():
         if count or name in ("asked", "answered"):
-            table.add_row(name, f"{count:,}")
+            table.add_row(name, sums.errored if name == "errored" else f"{count:,}")
     table.add_section()
     if sums.before:
         table.add_row("of them before", f"{sums.before:,}")
@@ -83,8 +83,6 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
             further = f" and {calls} of unknown cost" if spent.unknown else ""
             cost = f"{spent.cost:f} {currency}{further}"
         table.add_row("cost", cost)
-    for kind, count in sorted(sums.errors.items()):
-        table.add_row(f"errored: {kind}", f"{count:,}")
     return table
 
 

@@ -10,10 +10,11 @@ import typer
 
 import medeval
 from medeval.errors import UserError
+from medeval.tasks.registry import RAW_KINDS
 
 
 def synth(
-    kind: Annotated[str, typer.Argument(help="What to make: mimic3 or mimic4.")],
+    kind: Annotated[str, typer.Argument(help=f"What to make: {' or '.join(RAW_KINDS)}.")],
     scale: Annotated[
         int, typer.Option(help="Number of patients (mimic4: of admissions of interest), from 20.")
     ],

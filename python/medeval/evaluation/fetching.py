@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from medeval.inference.endpoints import is_loopback
+from medeval.inference.guard import is_loopback
 from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

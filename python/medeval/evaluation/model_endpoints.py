@@ -20,7 +20,6 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.endpoints import is_loopback, normalized
 from medeval.inference.errors import (
     CallFailedError,
     Failure,
@@ -28,11 +27,11 @@ from medeval.inference.errors import (
     RetryPolicy,
     failure_of_response,
 )
-from medeval.inference.guard import DataUseGuard, key_from_environment
-from medeval.inference.lines import Line
+from medeval.inference.guard import DataUseGuard, is_loopback, normalized
+from medeval.inference.journal import Line
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import RunConfig, settings_of
-from medeval.inference.secrets import without_key
+from medeval.inference.secrets import key_from_environment, without_key
 from medeval.inference.types import Item, Model, Outcome, Request, canonical, texts_of
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row

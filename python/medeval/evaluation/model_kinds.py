@@ -18,7 +18,7 @@ from typing import Any, Self
 from medeval.errors import UserError
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.lines import Line
+from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig

@@ -23,8 +23,7 @@ from medeval.evaluation.model_kinds import (
     imported_model,
     object_model,
 )
-from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, Run, settings_of
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask

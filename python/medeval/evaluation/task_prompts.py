@@ -163,11 +163,11 @@ def output_from_reply(
     """
     main = task.target
     if task.task_type == MULTIPLE_CHOICE:
-        from medeval.tasks.yier.replies import read_reply
+        from medeval.tasks.choice_replies import read_choices
 
         options, _ = options_of((row or {}).get("options"))
-        found = read_reply(text, options)
-        chosen = [LETTERS[place] for place in sorted(found.options)] + list(found.unknown)
+        found = read_choices(text, options)
+        chosen = [*found.letters, *found.unknown]
         return {main: ", ".join(chosen)} if chosen else None
     fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]

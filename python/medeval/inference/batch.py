@@ -1,6 +1,6 @@
 """Batch files in OpenAI's format: prompts out, answers in, joined by name and never by position.
 
-A batch file leaves the machine by the user's hand, so the gate decides about it before it is
+A batch file leaves the machine by the user's hand, so the guard decides about it before it is
 written, as it would about a request.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -17,13 +17,11 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.files import create_private
 from medeval.inference.cost import CostLedger, Prices
-from medeval.inference.error_bodies import json_or_none
-from medeval.inference.errors import Failure, Kind, failure_of_response
+from medeval.inference.errors import Failure, Kind, failure_of_response, json_or_none
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.journal import Journal
-from medeval.inference.lines import CanRead, line_of
+from medeval.inference.journal import Journal, line_of
 from medeval.inference.openai_replies import NoCompletionError, read_completion
-from medeval.inference.run import Run
+from medeval.inference.run import CanRead, Progress, Run
 from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
 from medeval.text import split_thinking
 
@@ -69,7 +67,7 @@ def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Pat
     written = 0
     try:
         with create_private(beside) as file:
-            for request in run.requests(items):
+            for request in _requests(run, items):
                 body = body_of(request, request.all_parameters)
                 guard.authorize(request, canonical(body).encode(), "answer")
                 if not request.item.is_open:
@@ -106,57 +104,64 @@ def import_batch(
         UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
             items: then prompts, parameters or model are not those of the export.
     """
-    ledger = CostLedger(run.journal)  # before lines are discarded
     price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
-    with Journal(run.journal) as journal, ledger:
-        imported, matched = _matched(run, items, answers, journal)
+    imported, unmatched = Imported(), _by_custom_id(answers)
+    with Journal(run.journal) as journal, CostLedger(run.journal) as ledger:
+        outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
+        matched: list[tuple[Request, Completion | Failure]] = []
+        for request in _requests(run, items):
+            read = unmatched.pop(custom_id(request), None)
+            before = outcomes.get((request.item.id, request.item.sample))
+            is_failed = isinstance(read, Failure) and read.outcome is Outcome.ERRORED
+            if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
+                imported.missing.append(request.item.id)
+                imported.expired += read is not None
+            elif before is None or (before == Outcome.ERRORED and not is_failed):
+                matched.append((request, read))
+            else:
+                imported.known += 1
+        if unmatched:
+            shown = ", ".join(name[:12] for name in list(unmatched)[:_SHOWN])
+            raise UserError(
+                f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...)."
+                " Import with the items, model, parameters and prompt version of the export."
+            )
+        imported.new = len(matched)
+        mended = {(request.item.id, request.item.sample) for request, _ in matched} & set(outcomes)
+        if mended:
+            journal.discard(lambda line: (line["item"], line["sample"]) in mended)
         for request, read in matched:
             measured: dict[str, Any] = {"seconds": None, "attempts": 1}
-            if isinstance(read, Failure):
-                journal.append(line_of(request, read, None, measured))
-                continue
-            cost = None if price is None else price.cost(read.usage)
-            charged = cost or Decimal(0)
-            if price is not None or ledger.is_kept:
-                ledger.end(ledger.begin(Decimal(0)), cost, charged, is_new=True)
-            line = line_of(request, read, cost, {**measured, "charged": str(charged)})
+            cost = price.cost(read.usage) if price and isinstance(read, Completion) else None
+            if isinstance(read, Completion):
+                charged = cost or Decimal(0)
+                measured["charged"] = str(charged)
+                if price is not None or ledger.is_kept:
+                    ledger.end(ledger.begin(Decimal(0)), cost, charged)
+            line = line_of(request, read, cost, measured)
             if line["outcome"] == Outcome.ANSWERED and can_read is not None:
-                is_read = can_read(request.item, split_thinking(read.text).answer)
+                is_read = can_read(request.item, split_thinking(line["text"]).answer)
                 line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
             journal.append(line)
+        progress = Progress()
+        for line in journal.lines():
+            progress.add(line, is_new=False)
+        run.record_errors(progress)
     return imported
 
 
-def _matched(
-    run: Run, items: Iterable[Item], answers: Sequence[Path], journal: Journal
-) -> tuple[Imported, list[tuple[Request, Completion | Failure]]]:
-    """Return what is to be written for which request; lines in whose place it comes are gone."""
-    unmatched = _by_custom_id(answers)
-    imported = Imported()
-    outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
-    matched: list[tuple[Request, Completion | Failure]] = []
-    for request in run.requests(items):
-        read = unmatched.pop(custom_id(request), None)
-        before = outcomes.get((request.item.id, request.item.sample))
-        is_failed = isinstance(read, Failure) and read.outcome is Outcome.ERRORED
-        if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
-            imported.missing.append(request.item.id)
-            imported.expired += read is not None
-        elif before is None or (before == Outcome.ERRORED and not is_failed):
-            matched.append((request, read))
-        else:
-            imported.known += 1
-    if unmatched:
-        shown = ", ".join(name[:12] for name in list(unmatched)[:_SHOWN])
-        raise UserError(
-            f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...). Import"
-            " with the items, model, parameters and prompt version of the export."
-        )
-    mended = {(request.item.id, request.item.sample) for request, _ in matched} & set(outcomes)
-    if mended:
-        journal.discard(lambda line: (line["item"], line["sample"]) in mended)
-    imported.new = len(matched)
-    return imported, matched
+def _requests(run: Run, items: Iterable[Item]) -> Iterator[Request]:
+    """Yield the request of each item.
+
+    Raises:
+        UserError: an item comes twice.
+    """
+    seen: set[tuple[str, int]] = set()
+    for item in items:
+        if (item.id, item.sample) in seen:
+            raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
+        seen.add((item.id, item.sample))
+        yield run.request(item)
 
 
 def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:

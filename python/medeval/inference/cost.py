@@ -24,15 +24,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import Address, read_form
+from medeval.inference.guard import Address, read_form
 from medeval.inference.journal import LineFile, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
+# Names of the limit on a reply's length.
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _MILLION = Decimal(1_000_000)
 _ZERO = Decimal(0)
@@ -215,7 +216,8 @@ class CostLedger(AbstractContextManager["CostLedger"]):
     the run stopped in between, nor of those whose line was discarded for the item to be asked
     again. They are paid for all the same. Under a limit a call stands here before it is made, with
     the most that it can cost: whatever ends the process, nothing that may be billed is forgotten.
-    The file is made with the first call that has a cost. Whoever opens it holds the journal.
+    The file is made with the first call that has a price. Whoever opens it holds the journal, and
+    has discarded no line of it yet.
 
     Args:
         journal: of whose calls it is.
@@ -232,18 +234,11 @@ class CostLedger(AbstractContextManager["CostLedger"]):
 
     def __init__(self, journal: Path, lines: Path | None = None) -> None:
         self.path = journal.with_name(_PREFIX + journal.name)
+        self.is_kept = self.path.exists()
         self.before = self.total = spent_until_now(journal, lines or journal)
-        self.is_kept = False
-        self._calls = 0
+        self._calls = _read(self.path)[1] if self.is_kept else 0
         self._file: LineFile | None = None
         self._fault = ""
-
-    def __enter__(self) -> Self:
-        self.is_kept = self.path.exists()
-        if self.is_kept:
-            self.before, self._calls = _read(self.path)
-            self.total = self.before
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
@@ -269,35 +264,33 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             )
         return self._calls
 
-    def end(self, call: int, cost: Decimal | None, charged: Decimal, *, is_new: bool) -> None:
+    def end(self, call: int, cost: Decimal | None, charged: Decimal) -> None:
         """Write what a call cost. That the disk is full is reported before the next one is made.
 
         Args:
             call: its number.
             cost: of it; None if nobody knows.
             charged: against the limit.
-            is_new: whether nothing stands there of it yet, and so need not if it cost nothing.
         """
         self.total += Spent(cost or _ZERO, int(cost is None), charged)
-        if is_new and cost is not None and not cost:
-            return
         known = None if cost is None else str(cost)
         self._write({"call": call, "cost": known, "charged": str(charged)})
 
     def _write(self, *lines: dict[str, Any]) -> None:
         """Write lines, until one of them cannot be written."""
-        try:
-            if self._file is None:
+        if self._file is None:
+            try:
                 self._file = LineFile(self.path)
-                self.is_kept = True
-                if not self._file.end and self.before != Spent():
-                    before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
-                    lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
-            for line in lines:
-                text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
-                self._fault = self._fault or self._file.append(text)
-        except OSError as error:
-            self._fault = error.strerror or type(error).__name__
+            except UserError as error:
+                self._fault = str(error).rstrip(".")
+                return
+            self.is_kept = True
+            if not self._file.end and self.before != Spent():
+                before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
+                lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
+        for line in lines:
+            text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+            self._fault = self._fault or self._file.append(text)
 
 
 def kept_spending(journal: Path) -> Spent | None:

@@ -11,32 +11,34 @@ item, never the texts.
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference import lines
 from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
-from medeval.inference.executor import RequestExecutor
-from medeval.inference.journal import Journal
-from medeval.inference.lines import Line, Totals
+from medeval.inference.executor import BY_WORDS, RequestExecutor
+from medeval.inference.journal import SAID, Journal, Line, failure_of, line_of
 from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.types import (
     Ask,
-    AskModel,
     Completion,
     Episode,
+    Finished,
     Item,
     Outcome,
     Request,
+    ToolCall,
     Turn,
+    Usage,
     failed,
 )
 from medeval.text import split_thinking
@@ -62,56 +64,54 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    model, retry = run.model, config.retry
-    executor = RequestExecutor(model, config, lambda learned: run.update("learned", learned))
-    model.fallbacks.recall(run.learned)
+    executor = RequestExecutor(run.model, config, lambda learned: run.update("learned", learned))
+    run.model.fallbacks.recall(run.learned)
     samples = iter(samples)
     first = next(samples, None)
     samples = samples if first is None else chain([first], samples)
-    has_steps = first is not None and not isinstance(first, Item)
-    steps_path = run.folder / STEPS
-    again = _retried(run, retry) if has_steps and retry else {}
-    # Read before lines are discarded, which are paid for all the same.
-    ledger = CostLedger(run.journal, steps_path if has_steps else None)
+    has_turns = first is not None and not isinstance(first, Item)
     with ExitStack() as stack:
-        # The turns first: killed in between, the episodes still have their ends.
-        steps = None
-        if has_steps:
-            steps = Journal(steps_path, (lambda line: _is_out(line, again)) if again else None)
-            stack.enter_context(steps)
-        journal = Journal(run.journal, (lambda line: line["outcome"] in retry) if retry else None)
-        stack.enter_context(journal)
-        stack.enter_context(ledger)
-        executor.resume(ledger, (journal if steps is None else steps).lines())
+        journal = stack.enter_context(Journal(run.journal))
+        steps = stack.enter_context(Journal(run.folder / STEPS)) if has_turns else None
+        turns = steps or journal
+        ledger = stack.enter_context(CostLedger(run.journal, turns.path))
+        _discard(journal, steps, config.retry)
+        executor.resume(ledger, turns.lines())
         if config.on_start is not None:
             config.on_start()
         loop = _Loop(run, samples, config, journal, steps, executor)
         try:
-            await executor.drain(loop.take, loop.process)
+            await loop.drain()
         finally:
-            await model.close()
+            await run.model.close()
+    run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
-    return RunResult(loop.progress, executor.stopped, spent, dict(sorted(loop.reasons.items())))
+    return RunResult(loop.progress, executor.stopped, spent)
 
 
-def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bool]:
-    """Return the episodes to be had again, each with whether it goes on where it failed.
+def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome]) -> None:
+    """Forget what is to be asked again: of an errored episode the failed turn, else all of them.
 
     One that was too long is had anew: it would meet the same end again behind the same turns, since
     what a server says of its limit is remembered with them.
     """
-    ended = (line for line in run.lines() if line["outcome"] in outcomes)
-    return {
+    again = {
         (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
-        and lines.failure_of(line).code != TOO_LONG
-        for line in ended
+        and line["error"].get("code") != TOO_LONG
+        for line in journal.lines()
+        if line["outcome"] in retry
     }
 
+    def is_out(line: Line) -> bool:
+        goes_on = again.get((line["item"], line["sample"]))
+        failed = "error" in line and line["error"].get("code") != TOO_LONG
+        return goes_on is not None and (not goes_on or failed)
 
-def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
-    """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
-    goes_on = again.get((line["item"], line["sample"]))
-    return goes_on is not None and (not goes_on or isinstance(lines.turn_of(line), Failure))
+    if again and steps is not None:
+        # The turns first: killed in between, the episodes still have their ends.
+        steps.discard(is_out)
+    if again:
+        journal.discard(lambda line: line["outcome"] in retry)
 
 
 class _StoppedError(Exception):
@@ -129,14 +129,48 @@ class _Loop:
     steps: Journal | None
     executor: RequestExecutor
     progress: Progress = field(default_factory=Progress)
-    reasons: Counter[str] = field(default_factory=Counter)
     further: deque[Item] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
+    # Those that reached nobody, until it is known whether that is an error of theirs.
+    in_doubt: list[tuple[Item | Episode, Line]] = field(default_factory=list)
     # Those that were told that there are no tools, and those whose calls could not be read.
     toolless: set[tuple[str, int]] = field(default_factory=set)
     unread: set[tuple[str, int]] = field(default_factory=set)
 
-    def take(self) -> Item | Episode | None:
+    async def drain(self) -> None:
+        """Bring all samples to their ends, a bounded number at a time, or stop.
+
+        Raises:
+            Exception: the first that one of them raised. Those under way are awaited before: what
+                they bring may be paid for.
+        """
+        errors: list[Exception] = []
+        stop = self.executor.stop
+
+        async def worker() -> None:
+            try:
+                while not stop.is_set() and (sample := self._take()) is not None:
+                    await self._process(sample)
+            except Exception as error:  # noqa: BLE001  raised when the others have come to their ends
+                errors.append(error)
+                stop.set()
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, self.config.concurrency)):
+                group.create_task(worker())
+        if not self.executor.stopped:
+            self._settle()
+        if errors:
+            raise errors[0]
+
+    def _settle(self) -> None:
+        """End those that reached nobody as errors: somebody is there."""
+        while self.in_doubt:
+            sample, line = self.in_doubt.pop(0)
+            self.journal.append(line)
+            self._end(sample, line, is_new=True)
+
+    def _take(self) -> Item | Episode | None:
         """Return the next sample that has not come to its end; None if there is no more."""
         while True:
             sample = self.further.popleft() if self.further else next(self.samples, None)
@@ -146,99 +180,97 @@ class _Loop:
             if name in self.seen:
                 raise UserError(f"Item {sample.id!r} (sample {sample.sample}) comes twice.")
             self.seen.add(name)
-            line = self._known(self.journal, self._request(sample, sample.opening))
+            line = _known(self.journal, self._request(sample, sample.opening))
             if line is None:
                 return sample
             self._end(sample, line, is_new=False)
 
-    async def process(self, sample: Item | Episode) -> None:
+    async def _process(self, sample: Item | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
-        totals = Totals()
-        opening = self._request(sample, sample.opening)
+        turns: list[Line] = []
 
         async def ask(asked: Ask) -> Turn:
-            return await self._turn(self._request(sample, asked), totals)
+            return await self._turn(self._request(sample, asked), turns)
 
         try:
             if isinstance(sample, Item):
-                outcome = await self._outcome(sample, ask)
-                line = {**totals.line, "outcome": str(outcome)}
+                turn = await ask(sample.opening)
+                line = turns[-1]
+                if turn.completion is not None and turn.outcome is Outcome.ANSWERED:
+                    answer = split_thinking(turn.completion.text).answer
+                    if self.config.can_read and not self.config.can_read(sample, answer):
+                        line = {**line, "outcome": str(Outcome.UNPARSED)}
             else:
-                line = lines.episode_line(opening, await sample.play(ask), totals)
+                line = self._episode_line(sample, await sample.play(ask), turns)
         except _StoppedError:
             return
         except CallFailedError as error:
             if error.stops_the_run:
                 self.executor.stop_for(error.failure)
                 return
-            line = totals.line
-            if not isinstance(sample, Item):
-                line = lines.episode_line(opening, failed(error.failure), totals)
+            if isinstance(sample, Item):
+                line = turns[-1]
+            else:
+                line = self._episode_line(sample, failed(error.failure), turns)
         except Exception:
-            if isinstance(sample, Item) and totals.last is not None:
+            if isinstance(sample, Item) and turns and "text" in turns[-1]:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
-                self.journal.append({**totals.line, "outcome": str(Outcome.UNPARSED)})
+                self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
             raise
-        self.journal.append(line)
-        self._end(sample, line, is_new=True)
-
-    async def _outcome(self, item: Item, ask: AskModel) -> Outcome:
-        """Ask a single question; a reply in which the task finds no answer is unparsed."""
-        turn = await ask(item.opening)
-        can_read = self.config.can_read
-        if turn.completion is None or turn.outcome is not Outcome.ANSWERED or can_read is None:
-            return turn.outcome
-        is_read = can_read(item, split_thinking(turn.completion.text).answer)
-        return Outcome.ANSWERED if is_read else Outcome.UNPARSED
+        self.in_doubt.append((sample, line))
+        if not (self.executor.breaker.unreached and _reached_nobody(line)):
+            self._settle()
 
     def _request(self, sample: Item | Episode, asked: Ask) -> Request:
-        model, version = self.run.model, self.run.settings["prompt_version"]
         item = Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters)
-        return Request(item, model.address, model.model, model.parameters, version)
+        return self.run.request(item)
 
-    async def _turn(self, request: Request, totals: Totals) -> Turn:
+    async def _turn(self, request: Request, turns: list[Line]) -> Turn:
         """Return the next turn, from the journal if it is there.
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
-            UserError: the endpoint takes no tools, as two episodes in a row were told: that is the
-                end of the run.
+            UserError: the endpoint takes no tools.
         """
-        steps = self.steps
-        line = None if steps is None else self._known(steps, request, len(totals.told))
+        line = None if self.steps is None else _known(self.steps, request, len(turns))
         if line is None:
             made = await self.executor.call(request)
             if made is None:
                 raise _StoppedError
-            if isinstance(made.answer, Completion):
-                self.toolless.clear()
-                answer = self._with_calls(request, made.answer)
-                line = lines.line_of(request, answer, made.cost, made.measured())
-            else:
-                self._require_tools(request, made.answer)
-                line = lines.line_of(request, made.answer, made.cost, made.measured())
-            if steps is not None:
-                line = lines.turn_line(line, len(totals.told))
-                steps.append(line)
-        totals.add(line)
-        turn = lines.turn_of(line)
-        if isinstance(turn, Failure):
-            # Whether all others would meet it too is decided where the call was made.
-            raise CallFailedError(turn, is_of_the_item=True)
-        return turn
+            answer = self._with_tools(request, made.answer)
+            line = line_of(request, answer, made.cost, made.measured())
+            if self.steps is not None and not _reached_nobody(line):
+                if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
+                    line["outcome"] = str(Outcome.ANSWERED)
+                named = {"item": line["item"], "sample": line["sample"], "turn": len(turns)}
+                line = {**named, **line}
+                self.steps.append(line)
+        turns.append(line)
+        if "error" not in line:
+            return Turn(_completion_of(line), Outcome(line["outcome"]))
+        failure = failure_of(line)
+        if failure.code == TOO_LONG:
+            return Turn(None, Outcome.ERRORED)
+        # Whether all others would meet it too is decided where the call was made.
+        raise CallFailedError(failure, is_of_the_item=True)
 
-    def _require_tools(self, request: Request, failure: Failure) -> None:
-        if "tools" in request.item.parameters and failure.refuses_tools:
-            self.toolless.add((request.item.id, request.item.sample))
-        if len(self.toolless) >= self.config.retries.by_words:
-            raise UserError(
-                f"{request.endpoint} takes no tools for {request.model}: every conversation"
-                f" would fail. {_LET_IT_CALL}"
-            )
+    def _with_tools(self, request: Request, answer: Completion | Failure) -> Completion | Failure:
+        """Return an answer with the calls of tools that the server left in its text.
 
-    def _with_calls(self, request: Request, answer: Completion) -> Completion:
-        """Return a reply with the calls that the server left in its text; say so if it cannot."""
-        parameters = request.item.parameters
+        Raises:
+            UserError: the endpoint takes no tools, as two episodes in a row were told.
+        """
+        parameters, name = request.item.parameters, (request.item.id, request.item.sample)
+        if isinstance(answer, Failure):
+            if "tools" in parameters and answer.refuses_tools:
+                self.toolless.add(name)
+            if len(self.toolless) >= BY_WORDS:
+                raise UserError(
+                    f"{request.endpoint} takes no tools for {request.model}: every conversation"
+                    f" would fail. {_LET_IT_CALL}"
+                )
+            return answer
+        self.toolless.clear()
         may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
         if answer.tool_calls or not may_call:
             return answer
@@ -246,8 +278,8 @@ class _Loop:
             return with_calls_in_text(answer, parameters["tools"])
         except UnreadCallError:
             before = len(self.unread)
-            self.unread.add((request.item.id, request.item.sample))
-        if before < self.config.retries.by_words == len(self.unread):
+            self.unread.add(name)
+        if before < BY_WORDS == len(self.unread):
             print(
                 f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
                 f" they come as text that cannot be read. {_LET_IT_CALL}",
@@ -255,28 +287,70 @@ class _Loop:
             )
         return answer
 
-    def _known(self, journal: Journal, request: Request, turn: int = 0) -> Line | None:
-        """Return the line that answers a request; None if there is none.
+    def _episode_line(self, sample: Episode, finished: Finished, turns: Sequence[Line]) -> Line:
+        """Return the line of an episode, which reads like that of an item with one turn.
 
-        Raises:
-            UserError: the line answers another request.
+        A sum over its turns of which a part is unknown is unknown.
         """
-        item = request.item
-        line = journal.read(item.id, item.sample, turn)
-        if line is not None and line["key"] != request.key:
-            raise UserError(
-                f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise"
-                " before: its messages, the model, the parameters or the prompt version have"
-                " changed. Choose another folder for a new run."
-            )
-        return line
+        replies = [line for line in turns if "text" in line]
+        last = _completion_of(replies[-1]) if replies else Completion("")
+        answer = finished.failure or replace(last, text=finished.text, tool_calls=())
+        costs = [line["cost"] for line in turns]
+        measured = [line["measured"] for line in turns]
+        charged = sum((Decimal(each.get("charged") or 0) for each in measured), Decimal())
+        usage: dict[str, int | None] = {}
+        for name in (each.name for each in fields(Usage)):
+            counts: list[Any] = [(line.get("usage") or {}).get(name) for line in replies]
+            usage[name] = sum(counts) if counts and None not in counts else None
+        return line_of(
+            self._request(sample, sample.opening),
+            answer,
+            None if None in costs else sum(map(Decimal, costs), Decimal()),
+            {
+                "seconds": round(sum(each["seconds"] or 0.0 for each in measured), 3),
+                "attempts": 1 + sum(each["attempts"] - 1 for each in measured),
+                "charged": str(charged),
+            },
+            outcome=str(finished.outcome),
+            usage=usage,
+            episode={"turns": len(turns), "reason": finished.reason, **finished.record},
+        )
 
     def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
         if self.config.follow_up is not None and isinstance(sample, Item):
             further = self.config.follow_up(sample, line)
             self.further += [] if further is None else [further]
         self.progress.add(line, is_new)
-        if reason := line.get("episode", {}).get("reason"):
-            self.reasons[reason] += 1
         if self.config.on_progress is not None:
             self.config.on_progress(self.progress)
+
+
+def _known(journal: Journal, request: Request, turn: int = 0) -> Line | None:
+    """Return the line that answers a request; None if there is none.
+
+    Raises:
+        UserError: the line answers another request.
+    """
+    item = request.item
+    line = journal.read(item.id, item.sample, turn)
+    if line is not None and line["key"] != request.key:
+        raise UserError(
+            f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise"
+            " before: its messages, the model, the parameters or the prompt version have"
+            " changed. Choose another folder for a new run."
+        )
+    return line
+
+
+def _reached_nobody(line: Line) -> bool:
+    return "error" in line and failure_of(line).is_unreached
+
+
+def _completion_of(line: Line) -> Completion:
+    """Read back the reply that a line holds."""
+    return Completion(
+        **{name: line.get(name, "") for name in SAID},
+        usage=Usage(**(line.get("usage") or {})),
+        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
+        message=line.get("message"),
+    )

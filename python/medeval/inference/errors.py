@@ -2,35 +2,40 @@
 
 What may pass with time is tried again; what cannot pass is not, and what every further item would
 meet as well stops the run. A used-up quota comes with the same status as a busy endpoint, and some
-gateways send it as a bad request, so the status alone decides nothing.
+gateways send it as a bad request, so the status alone decides nothing. Words count only where they
+are the endpoint's own: many repeat the request, and a note may say that a balance is insufficient.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
-from datetime import datetime
+import tomllib
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from importlib.resources import files
+from itertools import count
 from typing import Any
 
-from medeval.inference.error_bodies import (
-    CODES,
-    TEXTS,
-    VENDORS,
-    Words,
-    error_of,
-    json_or_none,
-    retry_after_of,
-    wait_told_in,
-    word,
-)
 from medeval.inference.types import Outcome
+
+VENDORS = tomllib.loads(
+    files("medeval.inference").joinpath("endpoint_errors.toml").read_text(encoding="utf-8")
+)
+# Of each kind the words that vendors have for it.
+FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}
+CODES = {kind: frozenset(words) for kind, words in VENDORS["codes"].items()}
+TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in VENDORS["texts"].items()}
 
 # Two complaints that a changed conversation mends, each under one code.
 TOO_LONG = "context_length_exceeded"
 NO_SYSTEM_ROLE = "system_role_not_supported"
+# Nothing was sent: no connection was ever made.
+NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
 
 _TOO_LARGE = 413
 _MENDED_BY_THE_PROMPT = {400, _TOO_LARGE, 422, 500}
@@ -42,10 +47,14 @@ _TELLS_A_QUOTA_IN_WORDS = {400, 402, 403, 429}
 _NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
 # What a gateway says when there is nothing behind it.
 _GATEWAY = {502, 503, 504}
-# Nothing was sent: no connection was ever made.
-NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
 _LONGEST_DETAIL = 200
 _PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_SECONDS_IN = {"hours": 3600, "minutes": 60, "seconds": 1}
+_WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
+# So many words in a row that stand in the request are repeated from there, and fewer in quotes.
+_QUOTED = 4
+_IN_QUOTES = re.compile(r"(?<!\w)(['\"`])([^'\"`]{2,})\1(?!\w)|[\u201c\u300c]([^\u201d\u300d]{2,})")
 
 
 class Kind(StrEnum):
@@ -78,10 +87,10 @@ class Kind(StrEnum):
     CALLABLE = "callable"
 
 
-_PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
-_FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
-# After these nobody can say whether the endpoint worked, and bills, or not.
-_PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
+# The same call may succeed later.
+PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
+# Every other item would fail in the same way.
+FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,9 @@ class Failure:
         status: the HTTP status; None without a response.
         code: the endpoint's own word for it; empty if there is none.
         parameter: the parameter that the endpoint names; empty if it names none.
-        retry_after: seconds that the endpoint asks to wait; None if it does not say.
         detail: the endpoint's message, cut short. It may repeat the prompt, so it is kept only
             for items that are open.
+        retry_after: seconds that the endpoint asks to wait; None if it does not say.
         is_by_words: neither the status, nor a code, nor a header says so, only its sentence, which
             may be about the one item.
     """
@@ -104,8 +113,8 @@ class Failure:
     status: int | None = None
     code: str = ""
     parameter: str = ""
-    retry_after: float | None = None
     detail: str = ""
+    retry_after: float | None = None
     is_by_words: bool = False
 
     @property
@@ -114,19 +123,10 @@ class Failure:
         return Outcome.REFUSED if self.kind is Kind.FILTER else Outcome.ERRORED
 
     @property
-    def is_passing(self) -> bool:
-        """Tell whether the same call may succeed later."""
-        return self.kind in _PASSING
-
-    @property
-    def stops_the_run(self) -> bool:
-        """Tell whether every other item would fail in the same way."""
-        return self.kind in _FOR_ALL
-
-    @property
     def is_perhaps_billed(self) -> bool:
         """Tell whether the endpoint may have done the work all the same."""
-        return self.kind in _PERHAPS_BILLED and self.code not in NOT_CONNECTED
+        is_open = self.kind in (Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN)
+        return is_open and self.code not in NOT_CONNECTED
 
     @property
     def is_silence(self) -> bool:
@@ -139,35 +139,26 @@ class Failure:
         return self.kind is Kind.CONNECTION or self.status in _GATEWAY or self.is_silence
 
     @property
-    def is_overflow(self) -> bool:
-        """Tell whether a request failed because its prompt is too long."""
-        return self.kind is Kind.REQUEST and self.code == TOO_LONG
-
-    @property
     def is_refused_request(self) -> bool:
         """Tell whether a request is refused for a form that others have too, not for its text."""
         is_of_the_form = self.kind is Kind.REQUEST and self.status in (400, 422)
-        return is_of_the_form and not self.is_overflow and not self.refuses_tools
-
-    @property
-    def words(self) -> tuple[int | None, str, str]:
-        """Status, code and message without numbers and names of requests, to be compared."""
-        return self.status, self.code, " ".join(_PLAIN_WORD.findall(self.detail.lower()))
+        return is_of_the_form and self.code != TOO_LONG and not self.refuses_tools
 
     @property
     def refuses_tools(self) -> bool:
         """Tell whether the endpoint takes no tools, or none for this model."""
         return self.kind is Kind.REQUEST and _refuses_tools(self.status, Words(self.detail, ""))
 
-    def without_detail(self) -> Failure:
-        """Return the failure without what the endpoint wrote."""
-        return replace(self, detail="")
+    @property
+    def words(self) -> tuple[int | None, str, str]:
+        """Status, code and message without numbers and names of requests, to be compared."""
+        return self.status, self.code, " ".join(_PLAIN_WORD.findall(self.detail.lower()))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what is known, for the journal."""
-        names = ("status", "code", "parameter", "detail")
+    def recorded(self, is_open: bool) -> dict[str, Any]:
+        """Return what the journal keeps: what the endpoint wrote only if the item is open."""
+        names = ("status", "code", "parameter", *["detail"] * is_open)
         known = {name: getattr(self, name) for name in names}
-        return {"kind": str(self.kind), **{name: told for name, told in known.items() if told}}
+        return {"kind": str(self.kind), **{name: value for name, value in known.items() if value}}
 
     def sentence(self) -> str:
         """Say in words what happened, without anything that the endpoint wrote."""
@@ -180,19 +171,81 @@ class CallFailedError(Exception):
 
     Attributes:
         failure: why.
-        is_of_the_item: whether it is known to be of the item alone, whatever its kind.
+        stops_the_run: whether every other item would fail in the same way.
     """
 
     def __init__(self, failure: Failure, *, is_of_the_item: bool = False) -> None:
         super().__init__(failure.sentence())
         self.failure = failure
-        self.is_of_the_item = is_of_the_item
+        is_of_one = is_of_the_item or failure.is_by_words
+        self.stops_the_run = failure.kind in FOR_ALL and not is_of_one
 
-    @property
-    def stops_the_run(self) -> bool:
-        """Tell whether every other item would fail in the same way."""
-        is_of_one = self.is_of_the_item or self.failure.is_by_words
-        return self.failure.stops_the_run and not is_of_one
+
+class Words:
+    """What an endpoint says, without what it repeats of the request.
+
+    Args:
+        text: as it came.
+        asked: all texts of the request.
+
+    Attributes:
+        own: the text with an ellipsis for what stands in the request too: each word of four in a
+            row, and what it puts in quotes.
+    """
+
+    def __init__(self, text: str, asked: str) -> None:
+        self._asked = _plain(asked)
+
+        def unquoted(quote: re.Match[str]) -> str:
+            inside = _plain(quote[2] or quote[3])
+            return "\u2026" if " " in inside and inside in self._asked else quote[0]
+
+        text = _IN_QUOTES.sub(unquoted, text)
+        repeated = set(_rows(_WORD.findall(self._asked)))
+        rows = enumerate(_rows([word.lower() for word in _WORD.findall(text)]))
+        quoted = {n + k for n, row in rows if row in repeated for k in range(_QUOTED)}
+        number = count()
+        self.own = _WORD.sub(lambda word: "\u2026" if next(number) in quoted else word[0], text)
+
+    def find(self, kind: str) -> re.Match[str] | None:
+        """Return the first place where they are like texts of a kind and no part of the request."""
+        found = TEXTS[kind].finditer(self.own)
+        return next((match for match in found if _plain(match[0]) not in self._asked), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each four words in a row."""
+    return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
+
+
+def json_or_none(body: str) -> Any:
+    """Return what a body says as JSON; None if it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def word(value: object) -> str:
+    """Return a code if it is one word, else nothing: anything longer may be text of the prompt."""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
+
+
+def error_of(read: Any) -> Mapping[str, Any]:
+    """Return the error object of a body that was read, in the layouts in use; empty without one."""
+    read = read[0] if isinstance(read, list) and read else read
+    if not isinstance(read, Mapping):
+        return {}
+    error = read.get("error")
+    if isinstance(error, str) and error:
+        return {**read, "message": read.get("message") or error}
+    is_error = read.get("object") == "error"
+    return error if isinstance(error, Mapping) else read if is_error else {}
 
 
 def failure_of_response(
@@ -201,69 +254,75 @@ def failure_of_response(
     body: str,
     now: datetime | None = None,
     asked: str = "",
-    error: Mapping[str, Any] | None = None,
 ) -> Failure:
     """Classify a response that is an error: by codes and headers first, then by words.
 
     Args:
-        status: the HTTP status, 300 or above.
+        status: the HTTP status, 300 or above; of a body that carries an error with status 200, what
+            the error says.
         headers: of the response; their names are read in any case.
         body: as it came, JSON or not.
         now: for a Retry-After that is a date; None for this moment.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
-        error: the error object of the body, if it was read already.
     """
-    error = error_of(json_or_none(body)) if error is None else error
+    error = error_of(json_or_none(body))
     said, sentence = Words(body, asked), error.get("message")
     message = Words(sentence, asked) if sentence and isinstance(sentence, str) else said
     code, kind_of_error, parameter = (word(error.get(name)) for name in ("code", "type", "param"))
     code = code or kind_of_error
     named = {code.lower(), kind_of_error.lower()}
-    retry_after = told = retry_after_of({k.lower(): v for k, v in headers.items()}, said, now)
-    if told is None and (status == 429 or status >= 500):
-        retry_after = wait_told_in(message)
-    kind = _kind(status, named, message, retry_after)
+    wait = told = _told_wait({name.lower(): value for name, value in headers.items()}, said, now)
+    in_words = message.find("wait") if status == 429 or status >= 500 else None
+    if told is None and in_words is not None and any(in_words.groups()):
+        whole = sum(float(in_words[unit] or 0) * each for unit, each in _SECONDS_IN.items())
+        wait = whole + float(in_words["milliseconds"] or 0) / 1000
+    kind = _kind(status, named, message, wait)
     if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
-        # Of the whole body: the detail may be cut before what matters.
-        complaint = _complaint(status, named, parameter, message, said)
-        kind, code = (Kind.REQUEST, complaint) if complaint else (kind, code)
+        # Of the whole body, since gateways put the endpoint's own answer beside a sentence of
+        # theirs, and the detail may be cut before what matters.
+        own = message if message.own else said
+        is_of_the_role = NO_SYSTEM_ROLE in named or own.find("no_system_role")
+        if TOO_LONG in named or _is_too_long(status, named, parameter, message, said):
+            kind, code = Kind.REQUEST, TOO_LONG
+        elif is_of_the_role and status != _TOO_LARGE:
+            kind, code = Kind.REQUEST, NO_SYSTEM_ROLE
     is_quota_by_words = kind is Kind.QUOTA and status != 402 and not named & CODES["quota"]
     return Failure(
         kind=kind,
         status=status,
         code=code,
         parameter=parameter,
-        retry_after=retry_after,
         detail="" if status in (401, 403) else " ".join(message.own.split())[:_LONGEST_DETAIL],
-        is_by_words=(told is None and retry_after is not None) or is_quota_by_words,
+        retry_after=wait,
+        is_by_words=(told is None and wait is not None) or is_quota_by_words,
     )
 
 
-def failure_in_body(read: Any, body: str, asked: str) -> Failure | None:
-    """Return the failure that a response with status 200 carries; None if it carries none.
+def _told_wait(headers: Mapping[str, str], body: Words, now: datetime | None) -> float | None:
+    """Return the seconds that an endpoint asks to wait, by a header or a field of the body."""
+    for name, in_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        if _NUMBER.fullmatch(headers.get(name, "").strip()):
+            return float(headers[name]) / in_a_second
+    if told := headers.get("retry-after", "").strip():
+        try:
+            moment = parsedate_to_datetime(told)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+        except (ValueError, OverflowError, TypeError):
+            pass  # no moment of this calendar; the body may say it better
+    delay = body.find("delay")
+    return float(delay[1]) if delay else None
 
-    Args:
-        read: the JSON of the body.
-        body: as it came.
-        asked: see `failure_of_response`.
-    """
-    error = error_of(read)
-    if not error:
-        return None
-    number = word(error.get("code", error.get("status")))
-    status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
-    return failure_of_response(status, {}, body, asked=asked, error=error)
 
-
-def _kind(status: int, codes: Set[str], message: Words, retry_after: float | None) -> Kind:
+def _kind(status: int, codes: Set[str], message: Words, wait: float | None) -> Kind:
     named = next((kind for kind, words in CODES.items() if codes & words), "")
     if named == Kind.QUOTA or (named and status in _LEAVES_IT_TO_THE_CODE):
         return Kind.REQUEST if named in ("too_long", "parameter") else Kind(named)
     if _refuses_tools(status, message):
         return Kind.REQUEST
-    if status in _TELLS_A_QUOTA_IN_WORDS and retry_after is None and message.find(TEXTS["quota"]):
+    if status in _TELLS_A_QUOTA_IN_WORDS and wait is None and message.find("quota"):
         return Kind.QUOTA
-    if status == 403 and message.find(TEXTS["moderated"]):
+    if status == 403 and message.find("moderated"):
         return Kind.FILTER
     if status < 400:
         return Kind.MODEL  # a redirection, which is not followed: text goes where it was allowed
@@ -272,23 +331,11 @@ def _kind(status: int, codes: Set[str], message: Words, retry_after: float | Non
 
 
 def _refuses_tools(status: int | None, message: Words) -> bool:
-    return status in _NO_TOOLS_STATUSES and message.find(TEXTS["no_tools"]) is not None
-
-
-def _complaint(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> str:
-    """Return the code of what a changed conversation would mend; empty if it is neither of both.
-
-    Gateways put the endpoint's own answer beside a sentence of theirs, so the body counts too.
-    """
-    if TOO_LONG in codes or _is_too_long(status, codes, parameter, message, body):
-        return TOO_LONG
-    own = message if message.own else body
-    is_of_the_role = NO_SYSTEM_ROLE in codes or own.find(TEXTS["no_system_role"])
-    return NO_SYSTEM_ROLE if is_of_the_role and status != _TOO_LARGE else ""
+    return status in _NO_TOOLS_STATUSES and message.find("no_tools") is not None
 
 
 def _is_too_long(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> bool:
-    told = message.find(TEXTS["tokens_of_prompt"])
+    told = message.find("tokens_of_prompt")
     if told is not None and told["reply"] and int(told["reply"]) >= int(told["limit"]):
         return False  # no prompt is so short that this reply has room
     is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
@@ -296,7 +343,7 @@ def _is_too_long(status: int, codes: Set[str], parameter: str, message: Words, b
         return False
     # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
     is_said = status == _TOO_LARGE or bool(codes & CODES["too_long"])
-    return is_said or any(text.find(TEXTS["too_long"]) for text in (message, body))
+    return is_said or any(text.find("too_long") for text in (message, body))
 
 
 @dataclass(frozen=True)
@@ -308,14 +355,6 @@ class RetryPolicy:
         first_wait: seconds before the second call; doubled each time.
         longest_wait: no wait of our own is longer.
         longest_told: an endpoint that asks for a longer wait than this stops the run instead.
-        unreached: so many items in a row that reached no endpoint in all their attempts stop the
-            run.
-        declined: so many items in a row that an endpoint declines in the words of a bad key or an
-            unknown model stop the run, also where it has answered others before.
-        by_words: so many items in a row stop the run of which only the endpoint's sentence, and no
-            status, code or header, says what would stop it.
-        refused: so many items in a row whose requests an endpoint refuses in the same words stop
-            the run, also where it has answered others before.
         seed: of the jitter that keeps many items from coming back at one moment.
     """
 
@@ -323,19 +362,15 @@ class RetryPolicy:
     first_wait: float = 1.0
     longest_wait: float = 60.0
     longest_told: float = 300.0
-    unreached: int = 5
-    declined: int = 5
-    by_words: int = 2
-    refused: int = 10
     seed: int = 0
 
     def may_retry(self, failure: Failure, attempt: int) -> bool:
         """Tell whether there is a call after the failed one, which was number `attempt`."""
-        return failure.is_passing and attempt < self.attempts
+        return failure.kind in PASSING and attempt < self.attempts
 
     def asks_too_much(self, failure: Failure) -> bool:
         """Tell whether the endpoint wants to be left alone for longer than a run waits."""
-        return failure.is_passing and (failure.retry_after or 0) > self.longest_told
+        return failure.kind in PASSING and (failure.retry_after or 0) > self.longest_told
 
     def wait(self, failure: Failure, item: str, attempt: int) -> float:
         """Return the seconds before the next call: never less than the endpoint asks for."""

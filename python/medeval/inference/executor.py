@@ -6,24 +6,27 @@ What is asked, one question or many in a conversation, is for the engine to say.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under
-from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.errors import FOR_ALL, CallFailedError, Failure, Kind
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.lines import Line
-from medeval.inference.types import Completion, Episode, Item, Model, Request
+from medeval.inference.journal import Line
+from medeval.inference.types import Completion, Model, Request
 
 if TYPE_CHECKING:
     from medeval.inference.run import RunConfig
 
+# So many items in a row stop the run that an endpoint tells by its sentence alone what would stop
+# it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in
+# the same words; and that reached nobody.
+BY_WORDS, DECLINED, REFUSED, UNREACHED = 2, 5, 10, 5
 # Seconds in which an endpoint refuses what it does not take; a reply may take longer.
 _LONGEST_OPENING = 1.0
 _OK = 200
@@ -48,17 +51,16 @@ class AdaptiveLimiter:
     """
 
     def __init__(self, most: int) -> None:
-        self.allowed = most
-        self._most = most
-        self._under_way = 0
-        self._succeeded = 0
-        self._places = asyncio.Semaphore(most)
-        self._too_many = 0
+        self.allowed = self._most = most
+        self._under_way = self._succeeded = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
         """Take a place; wait for one if need be."""
-        await self._places.acquire()
-        self._under_way += 1
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        self._give()
+        await place
 
     def leave(self) -> None:
         """Give a place back."""
@@ -71,86 +73,87 @@ class AdaptiveLimiter:
         if self.allowed < self._most and self._succeeded >= ROUNDS_BEFORE_ONE_MORE * self.allowed:
             self.allowed += 1
             self._succeeded = 0
-            self._give()
 
-    async def refused(self) -> None:
+    def refused(self) -> None:
         """Hear that a call was one too many; call before leaving."""
-        allowed = max(1, min(self.allowed, self._under_way - 1))
-        self._too_many += self.allowed - allowed
-        self.allowed = allowed
+        self.allowed = max(1, min(self.allowed, self._under_way - 1))
         self._succeeded = 0
-        while self._too_many and not self._places.locked():
-            await self._places.acquire()
-            self._too_many -= 1
 
     def _give(self) -> None:
-        """Give a place to whoever waits, unless there are more than are allowed now."""
-        if self._too_many:
-            self._too_many -= 1
-        else:
-            self._places.release()
+        while self._waiting and self._under_way < self.allowed:
+            place = self._waiting.popleft()
+            if not place.done():  # nobody waits for it any more
+                place.set_result(None)
+                self._under_way += 1
 
 
 class CircuitBreaker:
     """Whether there is an endpoint at all, which one item that reached nobody cannot tell.
 
-    Such an item is held until it is clear what it means. A reply to a call that was made later
-    makes it an error of the item; too many such items in a row mean that nobody is there, and then
-    they are no errors but still to be asked.
+    Args:
+        slots: how many items are asked at a time.
 
     Attributes:
-        calls: that were made.
-        answered: the number of the last one that anything came back for.
-        held: items that reached nobody, each with the number of its last call.
+        unreached: items in a row that reached nobody. As long as nothing comes back for another
+            call it is not known whether they are errors, or still to be asked.
     """
 
-    def __init__(self) -> None:
-        self.calls = self.answered = 0
-        self.held: dict[asyncio.Future[bool], int] = {}
+    def __init__(self, slots: int) -> None:
+        self.unreached = 0
+        self._slots = slots
+        self._calls = self._heard = 0
+
+    def begin(self) -> int:
+        """Return the number of a call that is about to be made."""
+        self._calls += 1
+        return self._calls
 
     def hear(self, call: int) -> None:
-        """Hear from the endpoint: held items whose last call was before this one are lost."""
-        self.answered = max(self.answered, call)
-        self.release(is_lost=True, before=self.answered)
+        """Hear from the endpoint in reply to a call."""
+        self._heard = max(self._heard, call)
+        self.unreached = 0
 
-    async def hold(self, call: int) -> bool:
-        """Hold an item by its last call until it is known whether it is lost."""
-        is_lost: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.held[is_lost] = call
-        return await is_lost
+    def trips(self, failure: Failure, call: int) -> int:
+        """Count an item that failed in all attempts.
 
-    def release(self, *, is_lost: bool, before: float = math.inf) -> None:
-        """Hold items no longer whose last call was before one, or none any more."""
-        for future in [future for future, call in self.held.items() if call < before]:
-            del self.held[future]
-            if not future.done():
-                future.set_result(is_lost)
+        Args:
+            failure: of its last call.
+            call: the number of that.
+
+        Returns:
+            The items in a row that reached nobody, if they are so many that nobody is there.
+        """
+        if not failure.is_unreached or self._heard > call:
+            return 0
+        self.unreached += 1
+        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
+        most = max(2, self._slots) if failure.is_silence else UNREACHED
+        return most if self.unreached >= most else 0
 
 
 @dataclass
-class Attempts:
+class CallResult:
     """What the calls of one request came to.
 
     Attributes:
         answer: the reply, or the failure of the last attempt.
-        number: so many.
-        began: when.
+        attempts: so many.
         cost: as far as it is known; None as soon as that of one call is not.
         charged: what was booked against the limit, unknown costs at the most they can be.
-        last_call: the number of the last one among all calls of the run.
+        call: the number of the last one among all calls of the run.
     """
 
     answer: Completion | Failure = field(init=False)
-    number: int = 0
-    began: float = field(default_factory=time.monotonic)
+    attempts: int = 0
     cost: Decimal | None = Decimal(0)
     charged: Decimal = Decimal(0)
-    last_call: int = 0
+    call: int = 0
+    began: float = field(default_factory=time.monotonic)
 
     def measured(self) -> dict[str, Any]:
         """Return seconds, attempts and the like, which differ from run to run."""
         seconds = round(time.monotonic() - self.began, 3)
-        return {"seconds": seconds, "attempts": self.number, "charged": str(self.charged)}
+        return {"seconds": seconds, "attempts": self.attempts, "charged": str(self.charged)}
 
 
 class RequestExecutor:
@@ -163,20 +166,20 @@ class RequestExecutor:
 
     Attributes:
         stopped: why no more calls are made; empty as long as they are.
+        stop: set when no more calls are made.
+        breaker: knows whether there is an endpoint.
 
     Raises:
         UserError: the limit on cost cannot be held.
     """
 
     _ledger: CostLedger
-    _begin_worker: Callable[[], None]
 
     def __init__(
         self, model: Model, config: RunConfig, keep_learned: Callable[[dict[str, str]], None]
     ) -> None:
-        self.stopped = ""
-        self._model = model
-        self._keep_learned = keep_learned
+        self.stopped, self.stop = "", asyncio.Event()
+        self._model, self._keep_learned = model, keep_learned
         self._retries = config.retries
         self._budget = config.budget or Budget(config.max_cost)
         self._price = config.prices.of(model.address, model.model)
@@ -185,16 +188,12 @@ class RequestExecutor:
         # How often each item was told what may be true of all, without a reply between.
         self._told: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._refusal: tuple[int | None, str, str] | None = None
-        self._opened = asyncio.Event()
-        self._is_opened = model.address == IN_PROCESS
+        self._is_opened, self._opened = model.address == IN_PROCESS, asyncio.Event()
         if self._is_opened:
             self._opened.set()
-        self._stop = asyncio.Event()
         self._not_before = 0.0
-        self._slots = max(1, config.concurrency)
-        self._limiter = AdaptiveLimiter(self._slots)
-        self._breaker = CircuitBreaker()
-        self._at_work = 0
+        slots = max(1, config.concurrency)
+        self._limiter, self.breaker = AdaptiveLimiter(slots), CircuitBreaker(slots)
 
     def resume(self, ledger: CostLedger, lines: Iterable[Line]) -> None:
         """Go on from what earlier starts spent, and from what came back in them.
@@ -207,53 +206,7 @@ class RequestExecutor:
         self._budget.book(Decimal(0), ledger.before.charged)
         self._has_answered = any("text" in line for line in lines)
 
-    async def drain(
-        self,
-        take: Callable[[], Item | Episode | None],
-        process: Callable[[Item | Episode], Awaitable[None]],
-    ) -> None:
-        """Bring all work to its end, a bounded number at a time, or stop.
-
-        Args:
-            take: returns the next piece of work; None if there is no more.
-            process: brings one to its end.
-
-        Raises:
-            Exception: the first that one of both raised. Work under way is awaited before: what it
-                brings may be paid for.
-        """
-        errors: list[Exception] = []
-
-        async def worker() -> None:
-            try:
-                # After pieces that stood aside there are more at work than are wished.
-                while not self._stop.is_set() and self._at_work <= self._slots:
-                    work = take()
-                    if work is None:
-                        return
-                    await process(work)
-            except Exception as error:  # noqa: BLE001  raised when the others have come to their ends
-                errors.append(error)
-                self._end_all()
-            finally:
-                self._at_work -= 1
-                if not self._at_work:
-                    # Nobody is left who could hear from the endpoint.
-                    self._breaker.release(is_lost=True)
-
-        async with asyncio.TaskGroup() as group:
-
-            def begin() -> None:
-                self._at_work += 1
-                group.create_task(worker())
-
-            self._begin_worker = begin
-            for _ in range(self._slots):
-                begin()
-        if errors:
-            raise errors[0]
-
-    async def call(self, request: Request) -> Attempts | None:
+    async def call(self, request: Request) -> CallResult | None:
         """Ask until there is a reply or a failure that stays; None if the run stopped before.
 
         Others wait for the first request of a run, for a moment: its refusal would be theirs too.
@@ -270,11 +223,11 @@ class RequestExecutor:
             self._opened.set()  # it takes its time; no other request waits for it again
         return await self._call(request)
 
-    async def _call(self, request: Request) -> Attempts | None:
+    async def _call(self, request: Request) -> CallResult | None:
         name = f"{request.item.id}/{request.item.sample}"
-        made = Attempts()
-        while not await _within(self._not_before - time.monotonic(), self._stop):
-            made.number += 1
+        made = CallResult()
+        while not await _within(self._not_before - time.monotonic(), self.stop):
+            made.attempts += 1
             answer = await self._attempt(request, made)
             if answer is None:
                 return None
@@ -285,15 +238,17 @@ class RequestExecutor:
                 self.stop_for(answer, request)
                 return None
             self._opened.set()  # what it was told is no refusal of all others
-            if not self._retries.may_retry(answer, made.number):
-                is_in_doubt = answer.is_unreached and self._breaker.answered < made.last_call
-                return made if not is_in_doubt or await self._is_lost(answer, made) else None
+            if not self._retries.may_retry(answer, made.attempts):
+                if many := self.breaker.trips(answer, made.call):
+                    told = f"{answer.sentence()}, for {many} items in a row and all attempts"
+                    self._stop_because(f"{told}: {self._model.address}")
+                return None if many else made
             if self._retries.asks_too_much(answer):
                 answer = replace(answer, retry_after=None)
             if answer.retry_after is not None:  # all other items wait too
                 until = time.monotonic() + answer.retry_after
                 self._not_before = max(self._not_before, until)
-            if await _within(self._retries.wait(answer, name, made.number), self._stop):
+            if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
                 return None
         return None
 
@@ -320,21 +275,21 @@ class RequestExecutor:
         refused as they are made, two show before any reply, and ten in the same words after one;
         that no chat completions are sent at all, two that were each told so twice.
         """
-        retries, each, most = self._retries, 1, self._retries.by_words
-        if failure.stops_the_run or retries.asks_too_much(failure):
+        each, most = 1, BY_WORDS
+        if failure.kind in FOR_ALL or self._retries.asks_too_much(failure):
             told = "declined"
             is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != _UNAUTHORIZED
             if not failure.is_by_words:
-                most = retries.declined if is_of_one and self._has_answered else 1
+                most = DECLINED if is_of_one and self._has_answered else 1
         elif failure.is_refused_request:
             told = "refused"
             if self._has_answered:
-                most = retries.refused
+                most = REFUSED
                 if failure.words != self._refusal:
                     self._told[told].clear()
             self._refusal = failure.words
         elif failure.kind is Kind.BROKEN and failure.status == _OK and not failure.code:
-            told, each = "another form", min(2, retries.attempts)
+            told, each = "another form", min(2, self._retries.attempts)
             if self._has_answered:
                 return False
         else:
@@ -342,38 +297,12 @@ class RequestExecutor:
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _is_lost(self, failure: Failure, made: Attempts) -> bool:
-        """Hold an item that reached nobody, while others are asked, until it is clear why.
-
-        Returns:
-            False if nobody is there, or the run stopped: then it is asked in the next start.
-        """
-        if self._stop.is_set():
-            return False
-        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
-        most = max(2, self._slots) if failure.is_silence else self._retries.unreached
-        if len(self._breaker.held) + 1 >= most:
-            self._stop_because(
-                f"{failure.sentence()}, for {most} items in a row and all"
-                f" attempts: {self._model.address}"
-            )
-            return False
-        self._at_work -= 1
-        self._begin_worker()
-        try:
-            return await self._breaker.hold(made.last_call)
-        finally:
-            self._at_work += 1
-
-    async def _attempt(self, request: Request, made: Attempts) -> Completion | Failure | None:
+    async def _attempt(self, request: Request, made: CallResult) -> Completion | Failure | None:
         """Make one call when there is a place for it; None if the run stopped before."""
         await self._limiter.enter()
+        made.call = self.breaker.begin()
         try:
-            if self._stop.is_set():
-                return None
-            self._breaker.calls += 1
-            call = made.last_call = self._breaker.calls
-            answer = await self._within_budget(request, made)
+            answer = None if self.stop.is_set() else await self._within_budget(request, made)
             if isinstance(answer, Completion):
                 self._limiter.succeeded()
                 self._has_answered = True
@@ -381,13 +310,15 @@ class RequestExecutor:
             elif answer is None or answer.is_unreached:
                 return answer
             elif answer.kind is Kind.LIMIT:
-                await self._limiter.refused()
-            self._breaker.hear(call)
+                self._limiter.refused()
+            self.breaker.hear(made.call)
             return answer
         finally:
             self._limiter.leave()
 
-    async def _within_budget(self, request: Request, made: Attempts) -> Completion | Failure | None:
+    async def _within_budget(
+        self, request: Request, made: CallResult
+    ) -> Completion | Failure | None:
         """Make one call; None if the budget does not allow it."""
         most = Decimal(0)
         if self._price is not None and self._budget.limit is not None:
@@ -416,17 +347,13 @@ class RequestExecutor:
             made.cost = None if made.cost is None or cost is None else made.cost + cost
             made.charged += charged
             if number and (self._price is not None or self._ledger.is_kept):
-                self._ledger.end(number, cost, charged, is_new=not most)
+                self._ledger.end(number, cost, charged)
         self._keep_learned(self._model.fallbacks.learned)
         return answer
 
     def _stop_because(self, reason: str) -> None:
         self.stopped = self.stopped or f"{reason}. Start the same run again to go on."
-        self._end_all()
-
-    def _end_all(self) -> None:
-        self._stop.set()
-        self._breaker.release(is_lost=False)
+        self.stop.set()
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

@@ -1,9 +1,10 @@
 """Files of lines that are only ever appended to, and the journal of a run, which is one.
 
-A journal has one JSON line per item, or per turn of one. Each line is handed to the kernel whole
-and at once, so a killed process loses no item that was answered; the disk is told to keep it at
-least once a second and at the end, so a power cut may lose the lines of one second, which are then
-asked again. A torn last line is dropped on resume.
+A journal has one JSON line per item, or per turn of one: what was answered, and apart what was
+measured, so that two runs with the same answers have the same lines but for `measured`. Each line
+is handed to the kernel whole and at once, so a killed process loses no item that was answered; the
+disk is told to keep it at least once a second and at the end, so a power cut may lose the lines of
+one second, which are then asked again. A torn last line is dropped on resume.
 """
 
 from __future__ import annotations
@@ -11,16 +12,128 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Any
 
-from medeval.errors import UserError
+from pydantic import BaseModel, Field, ValidationError
+
+from medeval.errors import UserError, first_fault
 from medeval.files import drop_torn_line, end_of_whole_lines, hold, not_written, numbered_lines
-from medeval.inference.lines import Line as Line
-from medeval.inference.lines import fault_of
+from medeval.inference.errors import Failure, Kind
+from medeval.inference.openai_replies import outcome_of
+from medeval.inference.types import Completion, Outcome, Request
 
+Line = dict[str, Any]
+
+# What a reply says, as its line has it.
+SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 _SECONDS_BETWEEN_SYNCS = 1.0
+# As decimals are written; a number of JSON is rounded.
+_Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
+_Count = Annotated[int, Field(ge=0)]
+# A field that may be missing, but not be null: defaults are not held to the form.
+_MISSING: Any = None
+
+
+class _Form(BaseModel, strict=True, extra="ignore"):
+    """A newer version may keep more than this one reads; only usage and calls are read whole."""
+
+
+class _Usage(_Form, extra="forbid"):
+    input_tokens: _Count | None = None
+    cached_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    reasoning_tokens: _Count | None = None
+
+
+class _ToolCall(_Form, extra="forbid"):
+    id: str
+    name: str
+    arguments: str
+
+
+class _Error(_Form):
+    # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
+    kind: Annotated[Kind, Field(strict=False)]
+    status: int | None = None
+    code: str = ""
+    parameter: str = ""
+    detail: str = ""
+
+
+class _Episode(_Form):
+    turns: _Count
+    reason: str
+
+
+class _Measured(_Form):
+    attempts: Annotated[int, Field(ge=1)]
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    charged: _Amount | None = None
+
+
+class _Line(_Form):
+    item: str
+    sample: _Count
+    turn: _Count = 0
+    key: str
+    outcome: Annotated[Outcome, Field(strict=False)]
+    text: str = ""
+    reasoning: str = ""
+    refusal: str = ""
+    finish_reason: str = ""
+    model: str = ""
+    fingerprint: str = ""
+    error: _Error = _MISSING
+    tool_calls: list[_ToolCall] = _MISSING
+    message: dict[str, Any] = _MISSING
+    episode: _Episode = _MISSING
+    usage: _Usage | None = None
+    cost: _Amount | None
+    measured: _Measured
+
+
+def line_of(
+    request: Request,
+    answer: Completion | Failure,
+    cost: Decimal | None,
+    measured: Mapping[str, Any],
+    **more: Any,
+) -> Line:
+    """Return the line of an item: what was replied, or why there was no reply.
+
+    What the endpoint wrote of a failure stands in it only if the item is open.
+
+    Args:
+        request: that was made.
+        answer: that came back.
+        cost: of all its calls; None if it is unknown.
+        measured: seconds, attempts and the like, which differ from run to run.
+        more: fields beside these, or in place of them.
+    """
+    item = request.item
+    line: Line = {"item": item.id, "sample": item.sample, "key": request.key}
+    if isinstance(answer, Failure):
+        line |= {"outcome": str(answer.outcome), "error": answer.recorded(item.is_open)}
+    else:
+        line |= {"outcome": str(outcome_of(answer))}
+        line |= {name: getattr(answer, name) for name in SAID}
+        line["usage"] = asdict(answer.usage)
+        if answer.tool_calls:
+            line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
+            if answer.message is not None:
+                line["message"] = dict(answer.message)
+    told = {"cost": None if cost is None else str(cost), "measured": dict(measured)}
+    return line | more | told
+
+
+def failure_of(line: Line) -> Failure:
+    """Read back why there was no reply, as far as the line holds it."""
+    return Failure(**_Error.model_validate(line["error"]).model_dump())
 
 
 class LineFile(AbstractContextManager["LineFile"]):
@@ -28,29 +141,27 @@ class LineFile(AbstractContextManager["LineFile"]):
 
     Args:
         path: the file; made with mode 0600 if it is not there. A torn last line is cut off.
-        is_locked: nobody else may have it open so.
 
     Raises:
-        BlockingIOError: another process holds it.
-        OSError: it cannot be opened.
+        UserError: another process holds it, or it cannot be opened.
     """
 
-    def __init__(self, path: Path, *, is_locked: bool = False) -> None:
-        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    def __init__(self, path: Path) -> None:
+        self.descriptor = _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._synced = time.monotonic()
         try:
             with suppress(OSError):
                 os.fchmod(self.descriptor, 0o600)
             # It may have been replaced between being opened and being locked.
-            is_held = not is_locked or (
-                hold(self.descriptor) and os.path.samestat(path.stat(), os.fstat(self.descriptor))
-            )
-            if not is_held:
-                raise BlockingIOError
+            is_held = hold(self.descriptor)
+            if not (is_held and os.path.samestat(path.stat(), os.fstat(self.descriptor))):
+                raise UserError(
+                    f"Another run is writing to {path}. Wait until it has ended, or stop it."
+                )
             self.end = drop_torn_line(self.descriptor)
         except BaseException:
             os.close(self.descriptor)
             raise
-        self._synced = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -79,21 +190,16 @@ class Journal(AbstractContextManager["Journal"]):
 
     Args:
         path: the file; made with mode 0600 if it is not there.
-        discards: tells of a line whether it is discarded when the journal is opened, for its item
-            to be asked again.
 
     Raises:
         UserError: another run holds it, a line in it is broken, or an item stands in it twice.
     """
 
-    def __init__(self, path: Path, discards: Callable[[Line], bool] | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = _opened(path)
+        self._file = LineFile(path)
         try:
-            if discards is None:
-                self._index()
-            else:
-                self.discard(discards)
+            self._index()
         except BaseException:
             os.close(self._file.descriptor)
             raise
@@ -111,7 +217,7 @@ class Journal(AbstractContextManager["Journal"]):
         return map(self._read, self._places.values())
 
     def append(self, line: Line) -> None:
-        """Write the line of one item, in the form that `lines` tells of.
+        """Write the line of one item.
 
         A line of a conversation says in `turn` which one it is; without it is the only one.
 
@@ -142,12 +248,13 @@ class Journal(AbstractContextManager["Journal"]):
         """
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
-        new = _opened(beside)
+        new = LineFile(beside)
         try:
-            for number, _, text in numbered_lines(self._file.descriptor, self._file.end):
-                if is_out(_read_line(self.path, number, text)):
+            for place in self._places.values():
+                if is_out(self._read(place)):
                     continue
-                if reason := new.append(text):
+                offset, length = place
+                if reason := new.append(os.pread(self._file.descriptor, length, offset)):
                     raise UserError(
                         f"{self.path}: it could not be written anew without the items to be asked"
                         f" again ({reason}). It is as it was; make room and start the same run"
@@ -171,8 +278,7 @@ class Journal(AbstractContextManager["Journal"]):
     def _index(self) -> None:
         self._places: dict[tuple[str, int, int], tuple[int, int]] = {}  # offset and length
         for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
-            line = _read_line(self.path, number, text)
-            name = _name(line)
+            name = _name(_checked(self.path, number, text))
             if name in self._places:
                 raise UserError(
                     f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
@@ -188,7 +294,7 @@ def read_journal(path: Path) -> Iterator[Line]:
         UserError: naming the line that is no line of a journal.
     """
     for number, text in read_lines(path):
-        yield _read_line(path, number, text)
+        yield _checked(path, number, text)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -197,10 +303,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         UserError: it cannot be read.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
+    descriptor = _opened(path, os.O_RDONLY)
     try:
         for number, _, text in numbered_lines(descriptor, end_of_whole_lines(descriptor)):
             yield number, text
@@ -208,13 +311,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> LineFile:
+def _opened(path: Path, how: int) -> int:
     try:
-        return LineFile(path, is_locked=True)
-    except BlockingIOError:
-        raise UserError(
-            f"Another run is writing to {path}. Wait until it has ended, or stop it."
-        ) from None
+        return os.open(path, how, 0o600)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
 
@@ -223,10 +322,17 @@ def _name(line: Line) -> tuple[str, int, int]:
     return line["item"], line["sample"], line.get("turn", 0)
 
 
-def _read_line(path: Path, number: int, text: bytes) -> Line:
+def _checked(path: Path, number: int, text: bytes) -> Line:
+    """Return a line that was read, if it is of the form."""
     try:
         line: Line = json.loads(text)
-        fault = fault_of(line)
+        read = _Line.model_validate(line)
+        # An item without a reply has an error; an error may also stand for a refusal.
+        required = "error" if read.outcome is Outcome.ERRORED else "text"
+        is_whole = {"error", required} & read.model_fields_set
+        fault = "" if is_whole else f"{required}: Field required"
+    except ValidationError as error:
+        fault = first_fault(error)
     except (ValueError, RecursionError):
         fault = "no JSON"
     if fault:

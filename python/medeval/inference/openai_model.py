@@ -20,19 +20,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized
-from medeval.inference.error_bodies import CODES, TEXTS
 from medeval.inference.errors import (
+    CODES,
     NO_SYSTEM_ROLE,
     NOT_CONNECTED,
+    TEXTS,
     CallFailedError,
     Failure,
     Kind,
     failure_of_response,
 )
-from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, key_from_environment
+from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, normalized
 from medeval.inference.openai_replies import read_reply
-from medeval.inference.secrets import secret_places, without_key
+from medeval.inference.secrets import key_from_environment, secret_places, without_key
 from medeval.inference.types import Completion, Message, Request, body_of, texts_of
 
 if TYPE_CHECKING:
@@ -207,62 +207,50 @@ class OpenAIModel:
         self._has_answered = False
         self._experiment = asyncio.Lock()
         self._is_tried = False
-        reserved = {
-            *secret_places(self.parameters),
-            *filter(_NOT_OF_A_MODEL.search, self.parameters),
-        }
-        if reserved:
+        own = filter(_NOT_OF_A_MODEL.search, self.parameters)
+        if reserved := {*secret_places(self.parameters), *own}:
             names = ", ".join(sorted(reserved))
             raise UserError(f"{names} cannot be set as parameters of a model.")
         key_from_environment(key_variable, os.environ)
         _import_client()
 
     async def ask(self, request: Request) -> Completion:
-        """Ask once; a refused request is repeated without the parts that may be the reason."""
+        """Ask once; a refused request is repeated without one part at a time until that helps.
+
+        A part is left out for good where that brings an answer, or at least another refusal: then
+        it was one of several that are refused.
+        """
         while True:
-            known = self.fallbacks.learned
-            answer = await self._post(request, self.fallbacks)
-            if not isinstance(answer, Failure):
-                return answer
+            tried = self.fallbacks
+            known, last = tried.learned, await self._post(request, tried)
             only_named = self._has_answered or self._is_tried
-            if not self.fallbacks.trials(answer, request, only_named=only_named):
-                raise CallFailedError(answer)
+            if not isinstance(last, Failure):
+                return last
+            refused = CallFailedError(last)
+            if not (trials := tried.trials(last, request, only_named=only_named)):
+                raise refused
             async with self._experiment:
-                if self.fallbacks.learned == known:
-                    return await self._without_parts(request, answer)
-            # What helped another request may help this one.
+                if self.fallbacks.learned != known:
+                    continue  # what helped another request may help this one
+                while trials:
+                    trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
+                    answer = await self._post(request, trial)
+                    if not isinstance(answer, Failure):
+                        self.fallbacks.recall(trial.learned)
+                        return answer
+                    if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
+                        raise CallFailedError(answer)
+                    if answer.words != last.words:
+                        tried, last = trial, answer
+                        trials = tried.trials(last, request, only_named=only_named)
+                self._is_tried = self._is_tried or not only_named
+                raise refused
 
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None
-
-    async def _without_parts(self, request: Request, refused: Failure) -> Completion:
-        """Repeat a refused request without one part at a time, until one is answered.
-
-        A part is left out for good where that brings an answer, or at least another refusal: then
-        it was one of several that are refused.
-
-        Raises:
-            CallFailedError: no part helps, or the endpoint fails in another way.
-        """
-        only_named = self._has_answered or self._is_tried
-        tried, last = self.fallbacks, refused
-        trials = tried.trials(last, request, only_named=only_named)
-        while trials:
-            trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
-            answer = await self._post(request, trial)
-            if not isinstance(answer, Failure):
-                self.fallbacks.recall(trial.learned)
-                return answer
-            if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
-                raise CallFailedError(answer)
-            if answer.words != last.words:
-                tried, last = trial, answer
-                trials = tried.trials(last, request, only_named=only_named)
-        self._is_tried = self._is_tried or not only_named
-        raise CallFailedError(refused)
 
     async def _post(self, request: Request, fallbacks: ParameterFallbacks) -> Completion | Failure:
         body = {

@@ -10,13 +10,20 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from medeval.inference.error_bodies import FINISH_REASONS, word
-from medeval.inference.errors import Failure, Kind, failure_in_body
+from medeval.inference.errors import (
+    FINISH_REASONS,
+    Failure,
+    Kind,
+    error_of,
+    failure_of_response,
+    word,
+)
 from medeval.inference.types import Completion, Outcome, ToolCall, Usage
 from medeval.text import split_thinking, whole_json
 
@@ -51,7 +58,7 @@ _SENT_WHOLE = {"id", "name", "role", "type"}
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)
 _FUNCTION = re.compile(
-    r"<function=(?P<name>[\w.-]{1,64})>(?P<inside>.*?)(?:</function>|\Z)", _FLAGS
+    r"(?P<call><function=(?P<name>[\w.-]{1,64})>(?P<inside>.*?)(?:</function>|\Z))", _FLAGS
 )
 _PARAMETER = re.compile(r"<parameter=([\w.-]{1,64})>|</parameter>", _FLAGS)
 _FENCED = re.compile(r"```\w{0,20}\s*(?P<inside>\{.*\})\s*```", re.DOTALL)
@@ -88,6 +95,18 @@ async def keep_bounded(response: httpx2.Response) -> None:
     response.encoding = "utf-8-sig"
 
 
+class NoCompletionError(ValueError):
+    """The body is no chat completion; the message names the field, never what was in it.
+
+    Attributes:
+        code: the reason for which the endpoint broke off, if it is one word; else empty.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def read_reply(body: str, asked: str) -> Completion | Failure:
     """Read a chat completion; whatever it is instead is the failure of its item.
 
@@ -101,8 +120,12 @@ def read_reply(body: str, asked: str) -> Completion | Failure:
     told = code = ""
     try:
         read = _json_in(body)
-        failure = failure_in_body(read, body, asked)
-        return failure or read_completion(read)
+        if error := error_of(read):
+            number = word(error.get("code", error.get("status")))
+            status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
+            text = json.dumps(read, ensure_ascii=False)
+            return failure_of_response(status, {}, text, asked=asked)
+        return read_completion(read)
     except NoCompletionError as error:
         told, code = str(error), error.code
     except (ValueError, RecursionError):
@@ -115,8 +138,7 @@ def _json_in(body: str) -> Any:
     """Return the JSON of a body, or that which its events come to.
 
     Raises:
-        ValueError: it is neither.
-        NoCompletionError: its events break off.
+        ValueError: it is neither, or its events break off.
     """
     text = body.strip()
     if not _EVENT.match(text):
@@ -124,81 +146,69 @@ def _json_in(body: str) -> Any:
         if text[end:].strip() and not _END_MARK.fullmatch(text, end):
             raise ValueError("more than one value")
         return read
-    events: list[Any] = []
-    lines: list[str] = []
-    for block in _BETWEEN_EVENTS.split(text):
-        lines = [line[5:].strip() for line in _DATA.findall(block)]
-        told = [line for line in lines if line not in ("", _DONE)]
-        try:
-            events += [_DECODER.decode(line) for line in told]
-        except ValueError:  # one event on several lines
-            events.append(_DECODER.decode("\n".join(told)))
-        if _DONE in lines:
-            break
-    return _one_of(events, is_cut=_DONE not in lines)
-
-
-def _one_of(events: Sequence[Any], *, is_cut: bool) -> Any:
-    """Return the completion, or the error, that the pieces of a stream come to."""
     completion: dict[str, Any] = {}
     choice: dict[str, Any] = {}
-    message: dict[str, Any] = {}
-    for event in events:
-        if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
+    messages: list[Any] = []
+    lines: list[str] = []
+    for event in _events(text, lines):
+        if not isinstance(event, dict) or error_of(event):
             return event
         completion |= {name: value for name, value in event.items() if value is not None}
         pieces = event.get("choices")
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict) and not piece.get("index"):
                 choice |= {name: value for name, value in piece.items() if value is not None}
-                _grow(message, piece.get("delta") or piece.get("message"))
-    if is_cut and not choice.get("finish_reason"):
+                messages.append(piece.get("delta") or piece.get("message"))
+    if _DONE not in lines and not choice.get("finish_reason"):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    choices = {"choices": [{**choice, "message": _joined(message)}]} if choice else {}
+    choices = {"choices": [{**choice, "message": _merged(messages)}]} if choice else {}
     return {**completion, **choices}
 
 
-class _Pieces(list[str]):
-    """A text that is still growing."""
+def _events(text: str, lines: list[str]) -> Iterator[Any]:
+    """Yield the values of a stream up to its end mark; `lines` gets those of each event."""
+    for block in _BETWEEN_EVENTS.split(text):
+        lines[:] = [line[5:].strip() for line in _DATA.findall(block)]
+        told = [line for line in lines if line not in ("", _DONE)]
+        try:
+            events = [_DECODER.decode(line) for line in told]
+        except ValueError:  # one event on several lines
+            events = [_DECODER.decode("\n".join(told))]
+        yield from events
+        if _DONE in lines:
+            return
 
 
-class _Parts(dict[str, Any]):
-    """A list that is still growing, by the index of each part."""
-
-
-def _grow(grown: dict[str, Any], piece: Any) -> None:
-    """Put a piece of a message to what there is of it.
+def _merged(pieces: Iterable[Any]) -> dict[str, Any]:
+    """Return the object that pieces of it come to; of a name that changes its kind, the last one.
 
     Raises:
-        ValueError: it comes to more parts than a message has.
+        ValueError: a list in it has more parts than a message has.
     """
-    for name, value in piece.items() if isinstance(piece, dict) else ():
-        kind: type | None = dict if isinstance(value, dict) else None
-        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            kind = _Parts
-            value = {str(each.get("index", n)): each for n, each in enumerate(value)}
-        elif isinstance(value, str) and name not in _SENT_WHOLE:
-            kind = _Pieces
-        if kind is None:
-            if value not in (None, "") or name not in grown:
-                grown[name] = value
-            continue
-        there: Any = grown.get(name)
-        there = grown[name] = there if type(there) is kind else kind()
-        if isinstance(there, _Pieces):
-            there.append(value)
-        else:
-            _grow(there, value)
-        if isinstance(there, _Parts) and len(there) > _MOST_PARTS:
-            raise ValueError("too many parts")
+    values: defaultdict[str, list[Any]] = defaultdict(list)
+    for piece in pieces:
+        for name, value in piece.items() if isinstance(piece, dict) else ():
+            values[name].append(value)
+    return {name: _grown(name, own) for name, own in values.items()}
 
 
-def _joined(grown: Any) -> Any:
-    if isinstance(grown, _Pieces):
-        return "".join(grown)
-    if isinstance(grown, _Parts):
-        return [_joined(part) for part in grown.values()]
-    return {n: _joined(part) for n, part in grown.items()} if isinstance(grown, dict) else grown
+def _grown(name: str, values: list[Any]) -> Any:
+    """Return what values of one name come to: texts joined, parts of lists merged by index."""
+    told = [value for value in values if value not in (None, "")]
+    last = told[-1] if told else values[-1]
+    if isinstance(last, dict):
+        return _merged(told)
+    if isinstance(last, str) and name not in _SENT_WHOLE:
+        return "".join(value for value in told if isinstance(value, str))
+    if not isinstance(last, list) or not all(isinstance(each, dict) for each in last):
+        return last
+    parts: defaultdict[str, list[Any]] = defaultdict(list)
+    for value in told:
+        for n, each in enumerate(value if isinstance(value, list) else ()):
+            parts[str(each.get("index", n) if isinstance(each, dict) else n)].append(each)
+    if len(parts) > _MOST_PARTS:
+        raise ValueError("too many parts")
+    return [_merged(own) for own in parts.values()]
 
 
 @lru_cache(maxsize=256)
@@ -209,18 +219,6 @@ def end_of(finish_reason: str) -> str | None:
     """
     name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
     return next((end for end, names in FINISH_REASONS.items() if name in names), None)
-
-
-class NoCompletionError(ValueError):
-    """The body is no chat completion; the message names the field, never what was in it.
-
-    Attributes:
-        code: the reason for which the endpoint broke off, if it is one word; else empty.
-    """
-
-    def __init__(self, message: str, code: str = "") -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def read_completion(body: object) -> Completion:
@@ -248,6 +246,7 @@ def read_completion(body: object) -> Completion:
         is_sendable = bool(calls and json.dumps(message, allow_nan=False))
     except ValueError:  # a number that is none of JSON
         is_sendable = False
+    usage = _at(body, "usage")
     return Completion(
         text=text_of(message.get("content")),
         reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
@@ -255,19 +254,15 @@ def read_completion(body: object) -> Completion:
         finish_reason=finish_reason,
         model=_text_at(body, "model"),
         fingerprint=_text_at(body, "system_fingerprint"),
-        usage=read_usage(_at(body, "usage")),
+        # Whatever is absent or no count stays unknown.
+        usage=Usage(
+            input_tokens=_count_at(usage, "prompt_tokens"),
+            cached_tokens=_count_at(usage, "prompt_tokens_details", "cached_tokens"),
+            output_tokens=_count_at(usage, "completion_tokens"),
+            reasoning_tokens=_count_at(usage, "completion_tokens_details", "reasoning_tokens"),
+        ),
         tool_calls=calls,
         message=message if is_sendable else None,
-    )
-
-
-def read_usage(usage: object) -> Usage:
-    """Read token counts; whatever is absent or no count stays unknown."""
-    return Usage(
-        input_tokens=_count_at(usage, "prompt_tokens"),
-        cached_tokens=_count_at(usage, "prompt_tokens_details", "cached_tokens"),
-        output_tokens=_count_at(usage, "completion_tokens"),
-        reasoning_tokens=_count_at(usage, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
@@ -348,13 +343,10 @@ def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]
     text = split_thinking(completion.text).answer
     names = [tool["function"]["name"] for tool in tools]
     found = [*_BLOCK.finditer(text)] or [*_FUNCTION.finditer(text)]
-    if found:
-        read = [_call(each["call"] if "call" in each.groupdict() else each[0]) for each in found]
-    else:
-        bare = _FENCED.fullmatch(text)
-        read = [_of_object(bare["inside"] if bare else text)]
-    calls = [(name, arguments) for name, arguments in filter(None, read) if name in names]
-    if len(calls) < len(read):
+    bare = _FENCED.fullmatch(text)
+    inside = [each["call"] for each in found] or [bare["inside"] if bare else text]
+    calls = [call for call in map(_call, inside) if call is not None and call[0] in names]
+    if len(calls) < len(inside):
         if found or (_MARK.search(text) and any(name in text for name in names)):
             raise UnreadCallError
         return completion
@@ -373,12 +365,23 @@ def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]
 
 
 def _call(text: str) -> tuple[str, str] | None:
-    function = _FUNCTION.fullmatch(text.strip())
-    if function is None:
-        return _of_object(text)
-    inside = function["inside"].strip()
-    read = _object(inside) if inside.startswith("{") else _parameters(inside)
-    return None if read is None else (function["name"], json.dumps(read))
+    """Return name and arguments of a call: between tags, or a JSON object that has both.
+
+    The object may stand under `function` of another.
+    """
+    if function := _FUNCTION.fullmatch(text.strip()):
+        inside = function["inside"].strip()
+        given = _object(inside) if inside.startswith("{") else _parameters(inside)
+        return None if given is None else (function["name"], json.dumps(given))
+    read = _object(text)
+    if read is not None and isinstance(read.get("function"), dict):
+        read = read["function"]
+    if read is None or not isinstance(read.get("name"), str):
+        return None
+    arguments = read.get("arguments", read.get("parameters"))
+    if isinstance(arguments, str):
+        arguments = _object(arguments)
+    return (read["name"], json.dumps(arguments)) if isinstance(arguments, dict) else None
 
 
 def _parameters(text: str) -> dict[str, str] | None:
@@ -398,19 +401,6 @@ def _parameters(text: str) -> dict[str, str] | None:
             return None
         name, read = tag[1], tag.end()
     return None if name is not None or text[read:].strip() else found
-
-
-def _of_object(text: str) -> tuple[str, str] | None:
-    """Return name and arguments of a JSON object that has both, or has one that has; else None."""
-    read = _object(text)
-    if read is not None and isinstance(read.get("function"), dict):
-        read = read["function"]
-    if read is None or not isinstance(read.get("name"), str):
-        return None
-    arguments = read.get("arguments", read.get("parameters"))
-    if isinstance(arguments, str):
-        arguments = _object(arguments)
-    return (read["name"], json.dumps(arguments)) if isinstance(arguments, dict) else None
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -8,9 +8,9 @@ import json
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -62,8 +62,13 @@ class PythonModel:
         if self._file is not None:
             self._guard.check(self._file, request.item.is_open)
         self._guard.authorize(request, body, self._purpose)
-        # A copy: what the function does to it must not change what was asked.
-        answer = await self._called(deepcopy(request.item))
+        try:
+            answer = await self._called(request.item)
+        except TimeoutError:
+            told = f"it took longer than {self._timeout} seconds"
+            answer = Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
+        except RuntimeError as error:  # there is no thread to be had
+            answer = _failure_of(error)
         if isinstance(answer, str):
             return Completion(whole(answer), finish_reason="stop", model=self.model)
         if not isinstance(answer, Failure):
@@ -74,7 +79,7 @@ class PythonModel:
         """Nothing was opened."""
 
     async def _called(self, item: Item) -> Any:
-        """Return what the function returns in a thread; a failure if it raises or takes too long.
+        """Return what the function returns in a thread; a failure if it raises.
 
         A thread cannot be ended from outside. One that takes too long is left to itself, and ends
         with the process at the latest; the threads of a pool would hold the process up. Whatever
@@ -84,24 +89,17 @@ class PythonModel:
         returned: Future[Any] = Future()
 
         def call() -> None:
-            try:
-                answer: Any = self._function(item)
-            except BaseException as raised:  # noqa: BLE001  it is raised, or told, where it is waited for
-                answer = raised if isinstance(raised, KeyboardInterrupt) else _failure_of(raised)
             with suppress(InvalidStateError):  # the run has gone on or ended without it
-                if isinstance(answer, KeyboardInterrupt):
-                    returned.set_exception(answer)
-                else:
-                    returned.set_result(answer)
+                try:
+                    # A copy: what the function does to it must not change what was asked.
+                    returned.set_result(self._function(deepcopy(item)))
+                except KeyboardInterrupt as raised:
+                    returned.set_exception(raised)
+                except BaseException as raised:  # noqa: BLE001  whatever a user's function raises
+                    returned.set_result(_failure_of(raised))
 
-        try:
-            threading.Thread(target=call, name="callable", daemon=True).start()
-            return await asyncio.wait_for(asyncio.wrap_future(returned), self._timeout)
-        except TimeoutError:
-            told = f"it took longer than {self._timeout} seconds"
-            return Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
-        except RuntimeError as error:  # there is no thread to be had
-            return _failure_of(error)
+        threading.Thread(target=call, name="callable", daemon=True).start()
+        return await asyncio.wait_for(asyncio.wrap_future(returned), self._timeout)
 
 
 def _failure_of(raised: BaseException) -> Failure:
@@ -138,38 +136,31 @@ def module_of(file: Path) -> ModuleType:
     spec = spec_from_file_location(name, file)
     if file.suffix != ".py" or spec is None or spec.loader is None:
         raise ValueError(f"{file} is no Python file: its name must end in .py")
+    folder, known = file.resolve().parent, set(sys.modules)
     module = module_from_spec(spec)
     # Classes of the file look their module up while they are made.
     sys.modules[name] = module
+    sys.path.insert(0, str(folder))
     try:
-        with _neighbours_of(file):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a file that is meant as a script may end the process
         sys.modules.pop(name, None)
         told = f"{type(error).__name__}: {error}".rstrip(": ")
         raise FileFailedError(f"{file} cannot be run ({told})") from error
+    finally:
+        sys.path.remove(str(folder))
+        new = set(sys.modules) - known - {name}
+        # Not those of an environment somewhere below the folder.
+        neighbours = {one for one in new if _parent_of(sys.modules[one]) == folder}
+        for one in new:
+            if one.partition(".")[0] in neighbours:
+                del sys.modules[one]
     return module
 
 
-@contextmanager
-def _neighbours_of(file: Path) -> Iterator[None]:
-    """Let a file import from its folder; not from an environment somewhere below it."""
-    folder = file.resolve().parent
-    known = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        new = {name: sys.modules[name] for name in set(sys.modules) - known}
-        neighbours = set()
-        for name, module in new.items():
-            file_of_it = getattr(module, "__file__", None)
-            places = list(getattr(module, "__path__", None) or filter(None, [file_of_it]))
-            if any(Path(place).resolve().parent == folder for place in places):
-                neighbours.add(name)
-        for name in new:
-            if name.partition(".")[0] in neighbours:
-                del sys.modules[name]
+def _parent_of(module: ModuleType) -> Path | None:
+    """Return the folder in which the file of a module, or the folder of a package, stands."""
+    places = [*(getattr(module, "__path__", None) or ()), getattr(module, "__file__", None)]
+    return Path(places[0]).resolve().parent if places[0] else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,8 +19,7 @@ from medeval.errors import UserError, first_fault
 from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent
 from medeval.inference.errors import Kind, RetryPolicy
-from medeval.inference.journal import Journal, read_journal
-from medeval.inference.lines import CanRead, Line
+from medeval.inference.journal import Journal, Line, read_journal
 from medeval.inference.types import Episode, Item, Ledger, Model, Outcome, Request
 from medeval.text import split_thinking, whole_json
 
@@ -29,7 +29,7 @@ STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
 _ABSENT = "nothing"
-_OK = 200
+_FAULT = 400
 
 
 @dataclass
@@ -40,7 +40,8 @@ class Progress:
         ledger: outcomes.
         before: of the items, those that an earlier start had brought to an end.
         retries: calls after the first one of an item.
-        errors: of errored items, by kind of failure.
+        errors: of errored items, by reason; see `reason_of`.
+        words: of each reason what the endpoint wrote, where the items are open.
         input_tokens: counted by the endpoint.
         output_tokens: counted by the endpoint.
         uncounted: items with a reply whose tokens the endpoint did not count.
@@ -52,6 +53,7 @@ class Progress:
     before: int = 0
     retries: int = 0
     errors: Counter[str] = field(default_factory=Counter)
+    words: dict[str, str] = field(default_factory=dict)
     input_tokens: int = 0
     output_tokens: int = 0
     uncounted: int = 0
@@ -65,10 +67,10 @@ class Progress:
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:
-            kind, code = line["error"]["kind"], line["error"].get("code")
-            is_broken_off = kind == Kind.BROKEN and line["error"].get("status") == _OK and code
-            # With the endpoint's own word where it broke off a reply.
-            self.errors[f"{kind} ({code})" if is_broken_off else str(kind)] += 1
+            reason, words = reason_of(line["error"]), line["error"].get("detail")
+            self.errors[reason] += 1
+            if words:  # the same of several, in whatever order they came
+                self.words[reason] = min(words, self.words.get(reason, words))
         usage = line.get("usage") or {}
         counts = (usage.get("input_tokens"), usage.get("output_tokens"))
         self.input_tokens += counts[0] or 0
@@ -83,6 +85,13 @@ class Progress:
     def known_cost(self) -> Decimal | None:
         """What all of it cost; None as soon as a part of it is unknown."""
         return None if self.unpriced else self.cost
+
+    @property
+    def errored(self) -> str:
+        """How many items errored and why, such as `3 (context_length_exceeded)`; empty if none."""
+        reasons = sorted(self.errors.items(), key=lambda one: (-one[1], one[0]))
+        each = [f"{count:,} {reason}" if len(reasons) > 1 else reason for reason, count in reasons]
+        return f"{self.errors.total():,} ({', '.join(each)})" if reasons else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the sums, for a report."""
@@ -99,7 +108,20 @@ class Progress:
         }
 
 
-OnProgress = Callable[[Progress], None]
+def reason_of(error: Mapping[str, Any]) -> str:
+    """Return why an item errored, in the endpoint's own word where it has one.
+
+    Args:
+        error: of a line of the journal.
+    """
+    code, status = str(error.get("code", "")), error.get("status") or 0
+    # What a client calls a broken connection says no more than that it broke.
+    if re.search("[^0-9]", code) and error["kind"] != Kind.CONNECTION:
+        return code
+    return f"HTTP {status}" if status >= _FAULT else str(error["kind"])
+
+
+CanRead = Callable[[Item, str], bool]
 FollowUp = Callable[[Item, Line], Item | None]
 
 
@@ -132,7 +154,7 @@ class RunConfig:
     can_read: CanRead | None = None
     follow_up: FollowUp | None = None
     on_start: Callable[[], None] | None = None
-    on_progress: OnProgress | None = None
+    on_progress: Callable[[Progress], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -145,13 +167,11 @@ class RunResult:
             started again goes on where it stopped.
         spent: on all calls of this start and those before it, also those whose item has no line;
             None if none of them had a price.
-        reasons: conversations by the word that says why they ended otherwise than usual.
     """
 
     progress: Progress
     stopped: str = ""
     spent: Spent | None = None
-    reasons: Mapping[str, int] = field(default_factory=dict)
 
 
 def settings_of(model: Model, prompt_version: str) -> dict[str, Any]:
@@ -181,6 +201,8 @@ class RunFile(BaseModel, extra="allow"):
     Attributes:
         settings: all that decided the answers.
         learned: what the endpoint refused, each with what is sent instead.
+        errored: of each reason for which items have no reply, how many these are, and in what
+            words the endpoint said so where the items are open.
     """
 
     settings: Annotated[
@@ -189,6 +211,7 @@ class RunFile(BaseModel, extra="allow"):
     learned: dict[
         str, Literal["", "json_object", "user", "max_tokens", "max_completion_tokens"]
     ] = {}
+    errored: dict[str, dict[str, int | str]] = {}
 
 
 File = TypeVar("File", bound=RunFile)
@@ -272,19 +295,18 @@ class Run:
                 f"{self._file}: {error.strerror}. Make room and start the same run again."
             ) from None
 
-    def requests(self, items: Iterable[Item]) -> Iterator[Request]:
-        """Yield the request of each item.
+    def record_errors(self, progress: Progress) -> None:
+        """Keep for which reasons items have no reply; one that had some and has none says so."""
+        errored: dict[str, dict[str, int | str]] = {}
+        for reason, count in sorted(progress.errors.items()):
+            words = progress.words.get(reason)
+            errored[reason] = {"items": count, **({"words": words} if words else {})}
+        if errored or "errored" in self._content:
+            self.update("errored", errored)
 
-        Raises:
-            UserError: an item comes twice.
-        """
-        asked = {name: self.settings[name] for name in _Settings.__annotations__}
-        seen: set[tuple[str, int]] = set()
-        for item in items:
-            if (item.id, item.sample) in seen:
-                raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
-            seen.add((item.id, item.sample))
-            yield Request(item, **asked)
+    def request(self, item: Item) -> Request:
+        """Return an item with all that decides what comes back."""
+        return Request(item, **{name: self.settings[name] for name in _Settings.__annotations__})
 
     def execute(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
         """Ask all that has no answer yet, and wait for the end; see `process`."""

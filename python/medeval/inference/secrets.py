@@ -1,6 +1,7 @@
-"""Secrets, taken out of what is written: a key in any form, and what has a secret's name.
+"""Keys read from the environment, and secrets taken out of what is written.
 
-A name is enough: what a key or password looks like nobody can tell.
+A key is taken out in any form; anything else by its name, since what a key or password looks like
+nobody can tell.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from medeval.errors import UserError
+
 TAKEN_OUT = "[key]"
+WITHHELD = "[withheld]"
+# What the name of an environment variable is made of.
+VARIABLE = r"^[A-Z][A-Z0-9_]{0,99}$"
 
 # A shorter key is a word, and taking it out would garble what came back.
 _SHORTEST_KEY = 8
@@ -22,80 +27,6 @@ _SHORTEST_KEY = 8
 _ESCAPE = re.compile(r"\\+|u00([0-9a-f]{2})|%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
 # Each layer of JSON in a string of JSON doubles the backslashes and adds one.
 _BACKSLASHES = r"\\{0,7}"
-
-
-def without_key(body: str, key: str) -> str:
-    """Return the body of a response without the key of the request.
-
-    A key is found as it is, with characters of it escaped for JSON or for an address, and within
-    Base64. JSON stays JSON. A mark of byte order goes as well: some servers write one before
-    JSON, and no parser takes it.
-
-    Args:
-        body: as it came.
-        key: of the endpoint; one of a few characters is a word and stays.
-    """
-    body = body.removeprefix("\ufeff")
-    if len(key) < _SHORTEST_KEY:
-        return body
-    # Faster than to search for all forms.
-    plain = _unescaped(body) if "\\" in body or "%" in body else ""
-    if not any(form in body or _unescaped(form) in plain for form in _forms(key)):
-        return body
-    try:
-        return json.dumps(_cleaned(json.loads(body), key))
-    except (ValueError, RecursionError):
-        return _pattern(key).sub(TAKEN_OUT, body)
-
-
-def _unescaped(text: str) -> str:
-    """Return a text with escaped characters as they are, and without any other backslash."""
-    return _ESCAPE.sub(
-        lambda escape: bytes.fromhex(escape[1] or escape[2] or "").decode("latin-1"), text
-    )
-
-
-def _cleaned(value: Any, key: str) -> Any:
-    if isinstance(value, str):
-        return _pattern(key).sub(TAKEN_OUT, value)
-    if isinstance(value, list):
-        return [_cleaned(each, key) for each in value]
-    if isinstance(value, dict):
-        return {_cleaned(name, key): _cleaned(each, key) for name, each in value.items()}
-    return value
-
-
-@lru_cache(maxsize=8)
-def _pattern(key: str) -> re.Pattern[str]:
-    """Return what finds all forms of a key, with any of their characters escaped."""
-
-    def escaped(character: str) -> str:
-        code = f"(?i:{ord(character):02x})"
-        return rf"(?:{_BACKSLASHES}(?:{re.escape(character)}|u00{code})|%(?:25)*{code})"
-
-    return re.compile("|".join("".join(map(escaped, form)) for form in _forms(key)))
-
-
-@lru_cache(maxsize=8)
-def _forms(key: str) -> tuple[str, ...]:
-    """Return a key and what it looks like within Base64, whatever stands around it there.
-
-    Three bytes are four characters, so there are three ways to begin; characters at both ends that
-    the neighbours have a part in are left out.
-    """
-    forms = [key]
-    for before in range(3):
-        raw = b"\0" * before + key.encode()
-        first, last = -(-before * 8 // 6), len(raw) * 8 // 6
-        forms += [
-            encode(raw).decode()[first:last]
-            for encode in (base64.b64encode, base64.urlsafe_b64encode)
-        ]
-    return tuple(dict.fromkeys(forms))
-
-
-WITHHELD = "[withheld]"
-
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # What a word of a secret's name is or ends in: accesskey, clientsecret, userpwd.
 _SECRET = re.compile(
@@ -115,7 +46,101 @@ _PAIR = re.compile(
     r"(?P<value>\"[^\"]*\"|'[^']*'|\{[^}]*\}|[^;,&\s\"'{}]+)",
     re.IGNORECASE,
 )
-_QUOTES = "\"'{}"
+
+
+def key_from_environment(variable: str | None, environment: Mapping[str, str]) -> str:
+    """Return the key for an endpoint; the word `none` if it needs none.
+
+    Args:
+        variable: the name of the environment variable that holds it.
+        environment: such as `os.environ`.
+
+    Raises:
+        UserError: the variable is not set, what it holds cannot be sent, or what was given is no
+            name of a variable. What was given is not repeated: it may be the key itself.
+    """
+    if variable is None:
+        return "none"
+    if not re.fullmatch(VARIABLE, variable):
+        raise UserError(
+            "The key of an endpoint is given by the name of an environment variable, such as"
+            " OPENAI_API_KEY, never by itself."
+        )
+    key = environment.get(variable, "").strip()
+    if not key:
+        raise UserError(f"The environment variable {variable} is not set. Put the key there.")
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(
+            f"The key in the environment variable {variable} has characters that no request can"
+            " carry, such as a line break. Put the key there again, and nothing else."
+        )
+    return key
+
+
+def without_key(body: str, key: str) -> str:
+    """Return the body of a response without the key of the request.
+
+    A key is found as it is, with characters of it escaped for JSON or for an address, and within
+    Base64. JSON stays JSON. A mark of byte order goes as well: some servers write one before
+    JSON, and no parser takes it.
+
+    Args:
+        body: as it came.
+        key: of the endpoint; one of a few characters is a word and stays.
+    """
+    body = body.removeprefix("\ufeff")
+    if len(key) < _SHORTEST_KEY:
+        return body
+    # Faster than to search for all forms.
+    plain = _unescaped(body) if "\\" in body or "%" in body else ""
+    pattern, forms = _forms(key)
+    if not any(form in body or _unescaped(form) in plain for form in forms):
+        return body
+    try:
+        return json.dumps(_cleaned(json.loads(body), pattern))
+    except (ValueError, RecursionError):
+        return pattern.sub(TAKEN_OUT, body)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with escaped characters as they are, and without any other backslash."""
+    return _ESCAPE.sub(
+        lambda escape: bytes.fromhex(escape[1] or escape[2] or "").decode("latin-1"), text
+    )
+
+
+def _cleaned(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return pattern.sub(TAKEN_OUT, value)
+    if isinstance(value, list):
+        return [_cleaned(each, pattern) for each in value]
+    if isinstance(value, dict):
+        return {_cleaned(name, pattern): _cleaned(each, pattern) for name, each in value.items()}
+    return value
+
+
+@lru_cache(maxsize=8)
+def _forms(key: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return a key and what it looks like within Base64, and what finds them with any escapes.
+
+    Three bytes are four characters, so there are three ways to begin; characters at both ends that
+    the neighbours have a part in are left out.
+    """
+    forms = [key]
+    for before in range(3):
+        raw = b"\0" * before + key.encode()
+        first, last = -(-before * 8 // 6), len(raw) * 8 // 6
+        forms += [
+            encode(raw).decode()[first:last]
+            for encode in (base64.b64encode, base64.urlsafe_b64encode)
+        ]
+    escaped = {
+        letter: rf"(?:{_BACKSLASHES}(?:{re.escape(letter)}|u00(?i:{ord(letter):02x}))"
+        rf"|%(?:25)*(?i:{ord(letter):02x}))"
+        for letter in "".join(forms)
+    }
+    pattern = re.compile("|".join("".join(map(escaped.__getitem__, form)) for form in forms))
+    return pattern, tuple(dict.fromkeys(forms))
 
 
 def is_secret(name: str) -> bool:
@@ -151,42 +176,42 @@ def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[st
 
 def text_without_secrets(text: str) -> str:
     """Return a text without the secrets in it that have a name: of addresses and settings."""
-    if "://" in text:
-        text = _ADDRESS.sub(lambda found: _taken_apart(found[0])[0], text)
-    return _PAIR.sub(
-        lambda found: (
-            found[0].removesuffix(found["value"]) + WITHHELD
-            if is_secret(found["name"])
-            else found[0]
-        ),
-        text,
-    )
+    return _taken_apart(text)[0]
 
 
 def secrets_in_text(text: str) -> list[str]:
     """Return the secrets in a text that have a name."""
-    pairs = [found for found in _PAIR.finditer(text) if is_secret(found["name"])]
-    of_addresses = (_taken_apart(address)[1] for address in _ADDRESS.findall(text))
-    return [*(pair["value"].strip(_QUOTES) for pair in pairs), *chain.from_iterable(of_addresses)]
+    return _taken_apart(text)[1]
 
 
-def _taken_apart(address: str) -> tuple[str, list[str]]:
-    """Return a web address without its secrets, and these.
+def _taken_apart(text: str) -> tuple[str, list[str]]:
+    """Return a text without its named secrets, and these.
 
-    User, password and fragment are left out, and what has a secret's name in its query.
+    Of an address user, password and fragment go, and what has a secret's name in its query.
     """
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return WITHHELD, []  # nobody can tell what is in it
-    user, _, place = parts.netloc.rpartition("@")
-    secrets, query = [user.partition(":")[2]], list[str]()
-    for pair in filter(None, parts.query.split("&")):
-        name, _, value = pair.partition("=")
-        # A code is a key of functions in a cloud; elsewhere it is one of a language or a disease.
-        if is_secret(unquote(name)) or name.lower() == "code":
-            secrets.append(value)
-        else:
-            query.append(pair)
-    bare = urlunsplit((parts.scheme, place, parts.path, "&".join(query), ""))
-    return bare, [form for each in secrets for form in {each, unquote(each)} if form]
+    secrets: list[str] = []
+
+    def of_address(found: re.Match[str]) -> str:
+        try:
+            parts = urlsplit(found[0])
+        except ValueError:
+            return WITHHELD  # nobody can tell what is in it
+        user, _, place = parts.netloc.rpartition("@")
+        hidden, query = [user.partition(":")[2]], list[str]()
+        for pair in filter(None, parts.query.split("&")):
+            name, _, value = pair.partition("=")
+            # A code is a key of functions in a cloud; elsewhere of a language or a disease.
+            is_hidden = is_secret(unquote(name)) or name.lower() == "code"
+            (hidden if is_hidden else query).append(value if is_hidden else pair)
+        secrets.extend(form for each in hidden for form in {each, unquote(each)} if form)
+        return urlunsplit((parts.scheme, place, parts.path, "&".join(query), ""))
+
+    pairs = [pair for pair in _PAIR.finditer(text) if is_secret(pair["name"])]
+    secrets += [pair["value"].strip("\"'{}") for pair in pairs]
+    left = _PAIR.sub(
+        lambda pair: (
+            pair[0].removesuffix(pair["value"]) + WITHHELD if is_secret(pair["name"]) else pair[0]
+        ),
+        _ADDRESS.sub(of_address, text),
+    )
+    return left, secrets

@@ -12,10 +12,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Literal
 
-from medeval.inference.error_bodies import json_or_none
-from medeval.inference.errors import NO_SYSTEM_ROLE, CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.errors import (
+    NO_SYSTEM_ROLE,
+    CallFailedError,
+    Failure,
+    Kind,
+    RetryPolicy,
+    json_or_none,
+)
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
 from medeval.inference.types import OPEN, Item, Model, Request, canonical
 
@@ -32,17 +38,88 @@ _BEFORE_THE_REPLY = 3
 _BYTES_PER_TOKEN = 3.5
 
 
-class Counter(Protocol):
-    """Counts the tokens of prompts, as `counted_by` says."""
+@dataclass(frozen=True)
+class EstimatedTokens:
+    """Counts the tokens of prompts without asking anybody.
 
-    counted_by: CountedBy
+    Attributes:
+        encoding: of tiktoken, whose tables stand for those of models it does not know; None for a
+            rule of thumb: a token for each three and a half bytes, and the template's.
+    """
+
+    encoding: Any = None
+
+    @property
+    def counted_by(self) -> CountedBy:
+        """What counts."""
+        return "estimate" if self.encoding is None else "tiktoken"
+
+    async def count(self, item: Item) -> int:
+        """Return the tokens of an item's messages and tools, with the template around them."""
+        texts = []
+        for message in item.messages:
+            content = message.get("content")
+            texts.append(content if isinstance(content, str) else "")
+            if message.get("tool_calls"):
+                texts.append(canonical(message["tool_calls"]))
+        if "tools" in item.parameters:
+            texts.append(canonical(item.parameters["tools"]))
+        if self.encoding is None:
+            size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+            tokens = math.ceil(size / _BYTES_PER_TOKEN)
+        else:
+            tokens = sum(len(self.encoding.encode(text, disallowed_special=())) for text in texts)
+        return tokens + _PER_MESSAGE * len(item.messages) + _BEFORE_THE_REPLY
+
+
+@dataclass
+class ServerTokens:
+    """Counts with the tokenizer of the server, as vLLM offers it beside the chat endpoint.
+
+    Attributes:
+        provider: whose guard the text passes here too.
+        retries: of a count that failed.
+    """
+
+    provider: OpenAIModel
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    counted_by: CountedBy = "server"
 
     async def count(self, item: Item) -> int:
         """Return the tokens of an item's messages and tools, with the template around them.
 
         Raises:
-            CallFailedError: the server counts and did not reply.
+            CallFailedError: the server did not reply.
         """
+        attempt = 1
+        while isinstance(answer := await self.attempt(item), Failure):
+            if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
+                raise CallFailedError(answer)
+            await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
+            attempt += 1
+        return answer
+
+    async def attempt(self, item: Item) -> int | Failure:
+        """Ask the server once; what its template refuses is learned as from a reply."""
+        provider, fallbacks = self.provider, self.provider.fallbacks
+        request = Request(item, provider.address, provider.model, provider.parameters, "")
+        body: dict[str, Any] = {"model": provider.model, "add_generation_prompt": True}
+        body["messages"] = fallbacks.messages(item.messages)
+        body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
+        # The tokenizer stands beside the versioned part of the address, on the same server.
+        address = f"{provider.address.removesuffix('/v1')}/tokenize"
+        sent = await provider.send(request, address, body)
+        if not isinstance(sent, Failure):
+            counted = _count_in(json_or_none(sent), "count")
+            detail = "the reply holds no count of tokens"
+            return Failure(Kind.BROKEN, 200, detail=detail) if counted is None else counted
+        if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
+            return sent
+        fallbacks.recall({SYSTEM_ROLE: AS_USER})
+        return await self.attempt(item)
+
+
+Counter = EstimatedTokens | ServerTokens
 
 
 @dataclass(frozen=True)
@@ -68,76 +145,6 @@ class ContextWindow:
         }
 
 
-class EstimatedTokens:
-    """Counts by a rule of thumb: a token for each three and a half bytes, and the template's."""
-
-    counted_by: CountedBy = "estimate"
-
-    async def count(self, item: Item) -> int:
-        """Return the estimate."""
-        texts, around = _texts(item)
-        size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-        return math.ceil(size / _BYTES_PER_TOKEN) + around
-
-
-class TiktokenTokens:
-    """Counts with tiktoken, whose tables stand for those of models it does not know."""
-
-    counted_by: CountedBy = "tiktoken"
-
-    def __init__(self) -> None:
-        self._encoding = import_module("tiktoken").get_encoding(_ENCODING)
-
-    async def count(self, item: Item) -> int:
-        """Return the count."""
-        texts, around = _texts(item)
-        encoded = (self._encoding.encode(text, disallowed_special=()) for text in texts)
-        return sum(map(len, encoded)) + around
-
-
-@dataclass
-class ServerTokens:
-    """Counts with the tokenizer of the server, as vLLM offers it beside the chat endpoint.
-
-    Attributes:
-        provider: whose gate the text passes here too.
-        retries: of a count that failed.
-    """
-
-    provider: OpenAIModel
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
-    counted_by: CountedBy = "server"
-
-    async def count(self, item: Item) -> int:
-        """Return the count."""
-        attempt = 1
-        while isinstance(answer := await self.attempt(item), Failure):
-            if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
-                raise CallFailedError(answer)
-            await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
-            attempt += 1
-        return answer
-
-    async def attempt(self, item: Item) -> int | Failure:
-        """Ask the server once; what its template refuses is learned as from a reply."""
-        provider, fallbacks = self.provider, self.provider.fallbacks
-        request = Request(item, provider.address, provider.model, provider.parameters, "")
-        body: dict[str, Any] = {"model": provider.model, "add_generation_prompt": True}
-        body["messages"] = fallbacks.messages(item.messages)
-        body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
-        # The tokenizer stands beside the versioned part of the address, on the same server.
-        address = f"{provider.address.removesuffix('/v1')}/tokenize"
-        sent = await provider.send(request, address, body)
-        if not isinstance(sent, Failure):
-            counted = _object(sent).get("count")
-            detail = "the reply holds no count of tokens"
-            return counted if _is_count(counted) else Failure(Kind.BROKEN, 200, detail=detail)
-        if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
-            return sent
-        fallbacks.recall({SYSTEM_ROLE: AS_USER})
-        return await self.attempt(item)
-
-
 async def context_window(
     provider: Model,
     is_open: bool,
@@ -159,7 +166,13 @@ async def context_window(
     told: int | None = None
     if isinstance(provider, OpenAIModel):
         try:
-            told = await _told_by_server(provider, is_open)
+            found = await provider.look_up("/models", is_open)
+            read = None if isinstance(found, Failure) else json_or_none(found)
+            models = read.get("data") if isinstance(read, Mapping) else None
+            for model in models if isinstance(models, list) else []:
+                if isinstance(model, Mapping) and model.get("id") == provider.model:
+                    told = _count_in(model, "max_model_len")
+                    break
             counter = ServerTokens(provider, retries or RetryPolicy())
             # Whether the server counts is asked with a word that is nobody's.
             item = Item("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
@@ -168,7 +181,7 @@ async def context_window(
             await provider.close()
     if counter is None:
         try:
-            counter = TiktokenTokens()
+            counter = EstimatedTokens(import_module("tiktoken").get_encoding(_ENCODING))
         except (ImportError, OSError):  # not installed, or its tables neither here nor to be had
             counter = EstimatedTokens()
     if limit is not None:
@@ -176,33 +189,7 @@ async def context_window(
     return ContextWindow(told or DEFAULT_LIMIT, "server" if told else "default", counter)
 
 
-async def _told_by_server(provider: OpenAIModel, is_open: bool) -> int | None:
-    found = await provider.look_up("/models", is_open)
-    models = [] if isinstance(found, Failure) else _object(found).get("data")
-    for model in models if isinstance(models, list) else []:
-        if isinstance(model, Mapping) and model.get("id") == provider.model:
-            length = model.get("max_model_len")
-            return length if _is_count(length) and length else None
-    return None
-
-
-def _texts(item: Item) -> tuple[list[str], int]:
-    """Return what is to be counted, and the tokens that the template puts around it."""
-    texts = []
-    for message in item.messages:
-        content = message.get("content")
-        texts.append(content if isinstance(content, str) else "")
-        if message.get("tool_calls"):
-            texts.append(canonical(message["tool_calls"]))
-    if "tools" in item.parameters:
-        texts.append(canonical(item.parameters["tools"]))
-    return texts, _PER_MESSAGE * len(item.messages) + _BEFORE_THE_REPLY
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    read = json_or_none(text)
-    return read if isinstance(read, Mapping) else {}
+def _count_in(read: Any, name: str) -> int | None:
+    value = read.get(name) if isinstance(read, Mapping) else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_count else None

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -128,10 +128,6 @@ class Usage:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
 
-    def as_json(self) -> dict[str, int | None]:
-        """Return the four counts."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -146,10 +142,6 @@ class ToolCall:
     id: str
     name: str
     arguments: str
-
-    def as_json(self) -> dict[str, str]:
-        """Return the three parts."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,10 @@ from medeval.scoring.table import row_weights, sampled_interval
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-_NO_PAIR = "no answer has scores of two judges"
-_NO_WHOLE = "fewer than two answers have scores of all judges, or all scores are the same"
-# Why a statistic of a jury has no value.
-_NO_VALUE = {
-    "exact": _NO_PAIR,
-    "within_1": _NO_PAIR,
-    "quadratic_kappa": "no answer has scores of both, or all scores are the same",
-    "krippendorff_alpha": f"{_NO_PAIR}, or all scores are the same",
-    "icc_2_1": _NO_WHOLE,
-    "icc_3_k": _NO_WHOLE,
-}
-STATISTICS = tuple(_NO_VALUE)
-_NO_VALUE_OF_PAIRS = "too few answers have scores of both, or all scores are the same"
+_OF_WHOLE_ITEMS = ("quadratic_kappa", "icc_2_1", "icc_3_k")
+STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
+# Why a statistic has no value.
+_NO_VALUE = "too few answers have scores of both or all, or all scores are the same"
 # Means of several scores that are equal may differ in their last digit.
 ROUNDING = 1e-9
 # What is left of a variance that is 0 after it was calculated with floats.
@@ -67,9 +58,8 @@ def score_array(results: JudgingResults, dimension: str) -> Floats:
     scores = np.full((len(rows), len(judges), repeats), np.nan)
     for place, row in enumerate(rows):
         for one in row:
-            score = one.scores.get(dimension)
-            if score is not None:
-                scores[place, judges[one.judge], one.repeat] = score
+            # None becomes NaN.
+            scores[place, judges[one.judge], one.repeat] = one.scores.get(dimension)
     return scores
 
 
@@ -90,11 +80,7 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
 
     def found(columns: Floats) -> dict[str, Any]:
         rows, weights = row_weights(columns, DRAWS, seed)
-        values = statistics(rows, weights.astype(np.float64))
-        return {
-            name: _interval(values[name], len(columns), reason)
-            for name, reason in _NO_VALUE.items()
-        }
+        return _intervals(statistics(rows, weights.astype(np.float64)), len(columns))
 
     pairs = [
         {"judges": [judges[a], judges[b]], **found(scores[:, [a, b]])["quadratic_kappa"]}
@@ -104,10 +90,14 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
     return {**found(scores), "quadratic_kappa": pairs, "complete_items": complete}
 
 
-def _interval(values: Floats, n: int, reason: str) -> dict[str, Any]:
-    """Return a statistic of the data, the first value, with the interval of its resamples."""
-    value = None if values[0] != values[0] else float(values[0])
-    return sampled_interval(value, values[1:], n, reason).model_dump()
+def _intervals(drawn: Mapping[str, Floats], n: int) -> dict[str, Any]:
+    """Return statistics of the data, the first value of each, with intervals of its resamples."""
+    return {
+        name: sampled_interval(
+            None if values[0] != values[0] else float(values[0]), values[1:], n, _NO_VALUE
+        ).model_dump()
+        for name, values in drawn.items()
+    }
 
 
 def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
@@ -126,25 +116,21 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
     """
     import numpy as np
 
-    both = np.array([np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs])
-    has_pair = both.any(axis=0)
-    n = int(has_pair.sum())
-    if not n:
-        return dict.fromkeys(STATISTICS, _interval(np.array([np.nan]), 0, _NO_VALUE_OF_PAIRS))
+    has_pair = np.any([np.isfinite(scores[:, pair]).all(axis=1) for pair in pairs], axis=0)
+    if not has_pair.any():
+        return _intervals(dict.fromkeys(STATISTICS, np.array([np.nan])), 0)
     rows, weights = row_weights(scores[has_pair], DRAWS, seed)
-    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in "ab")
+    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
     for pair in pairs:
-        own = rows[:, list(pair)]
+        own = rows[:, pair]
         whole = np.isfinite(own).all(axis=1)
         shared = weights[:, whole].astype(np.float64)
         for name, values in statistics(own[whole], shared).items():
             drawn = np.where(np.isfinite(values), shared.sum(axis=1), 0)
             sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
             counts[name] = counts[name] + drawn
-    return {
-        name: _interval(_ratio(sums[name], counts[name]), n, _NO_VALUE_OF_PAIRS)
-        for name in STATISTICS
-    }
+    means = {name: _ratio(sums[name], counts[name]) for name in STATISTICS}
+    return _intervals(means, int(has_pair.sum()))
 
 
 def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
@@ -181,7 +167,7 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
     n, k = weights.sum(axis=1), scores.shape[1]
     nothing = np.full(len(weights), np.nan)
     if not len(scores) or k < 2:
-        return dict.fromkeys(("quadratic_kappa", "icc_2_1", "icc_3_k"), nothing)
+        return dict.fromkeys(_OF_WHOLE_ITEMS, nothing)
     # Around their centre the squares lose no digits.
     scores = scores - scores.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,18 +177,18 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
         between_items = k * (weights @ scores.mean(axis=1) ** 2 - n * mean**2)
         between_raters = n * ((of_raters - mean[:, None]) ** 2).sum(axis=1)
         rest = squares - n * k * mean**2 - between_items - between_raters
-        items = between_items / (n - 1)
-        raters = between_raters / (k - 1)
+        items, raters = between_items / (n - 1), between_raters / (k - 1)
         error = rest / ((n - 1) * (k - 1))
         spread = items + (k - 1) * error + k * (raters - error) / n
         differences = weights @ (scores[:, 0] - scores[:, 1]) ** 2 / n
         # Both variances and the squared distance of the means.
         expected = squares / n - 2 * of_raters[:, 0] * of_raters[:, 1]
-    return {
-        "quadratic_kappa": 1 - _ratio(differences, expected) if k == 2 else nothing,
-        "icc_2_1": np.where(n >= 2, _ratio(items - error, spread), nothing),
-        "icc_3_k": np.where(n >= 2, _ratio(items - error, items), nothing),
-    }
+    found = (
+        1 - _ratio(differences, expected) if k == 2 else nothing,
+        np.where(n >= 2, _ratio(items - error, spread), nothing),
+        np.where(n >= 2, _ratio(items - error, items), nothing),
+    )
+    return dict(zip(_OF_WHOLE_ITEMS, found, strict=True))
 
 
 def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
@@ -228,9 +214,7 @@ def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
     count = totals.sum(axis=1)
     spread = count * (totals * middles**2).sum(axis=1) - (totals * middles).sum(axis=1) ** 2
     is_varied = (totals > 0).sum(axis=1) >= 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alpha: Floats = np.where(is_varied, 1 - observed * (count - 1) / (2 * spread), np.nan)
-    return alpha
+    return np.where(is_varied, 1 - _ratio(observed * (count - 1), 2 * spread), np.nan)
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -7,7 +7,7 @@ scored the same answers: do they agree with them?
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +15,13 @@ from medeval.errors import UserError
 from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import RunConfig
+from medeval.judging import injection, prompt
 from medeval.judging.agreement import agreement, score_array
 from medeval.judging.human import HumanRatings, human_agreement
-from medeval.judging.injection import (
-    BETWEEN,
-    SHIPPED_ATTACKS,
-    WEAK_ANSWERS,
-    Attack,
-    AttackFile,
-    WeakAnswers,
-    attacked,
-)
 from medeval.judging.judgments import mean_of
-from medeval.judging.prompt import (
-    ANSWER_FIRST,
-    CRITERIA_REVERSED,
-    NO_REFERENCE,
-    Subject,
-)
+from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults, sum_of
 from medeval.judging.running import Judging, OnJudging
-from medeval.judging.verdict import Status
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval
 
@@ -44,20 +30,20 @@ if TYPE_CHECKING:
 
 ATTACKS = "attacks"
 PARTS = ("agreement", "repeats", "order", "reference", "length", ATTACKS, "sanity")
-# Parts whose figures are rows of one table: what moves a judge though the answer is the same.
-EFFECTS = ("repeats", "order", "reference", "length")
 FOLDER = "audit"
-NOT_DONE = "reason"
+# Answers whose place on the scale is known: see `control_subjects`.
 CONTROLS = ("oracle", "shuffled", "empty")
 # Of a reward from 0 to 1: less than one point on one of three criteria is no move.
 LEAST_MOVE = 0.05
 _ROUNDING = 1e-9
-_VARIANTS = {"order": (ANSWER_FIRST, CRITERIA_REVERSED), "reference": (NO_REFERENCE,)}
-_NO_SPEARMAN = "fewer than three answers were judged, or length or score are all the same"
-_NO_PARTIAL = (
-    "fewer than four answers were judged with a reference, or length, score or overlap are all the"
-    " same"
-)
+_VARIANTS = {
+    "order": (prompt.ANSWER_FIRST, prompt.CRITERIA_REVERSED),
+    "reference": (prompt.NO_REFERENCE,),
+}
+_NO_CORRELATION = "too few answers were judged, or length, score or overlap are all the same"
+
+# Figures by what moves a judge, and by criterion.
+Effects = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
 
 
 def audit(
@@ -67,7 +53,7 @@ def audit(
     on_progress: OnJudging | None = None,
     *,
     parts: Sequence[str] = PARTS,
-    attacks: AttackFile | None = None,
+    attacks: injection.AttackFile | None = None,
     human: HumanRatings | None = None,
 ) -> dict[str, Any]:
     """Audit judges on answers, and return a report that is JSON.
@@ -84,12 +70,16 @@ def audit(
         attacks: those that come with the package if not given.
         human: what people gave the same answers, to be compared with the judges.
 
+    Returns:
+        `summary` and `judges` of the judging; `human`, `agreement` and `attacks`; `effects`, a row
+        for each figure of the other parts; `not_done`, why a part could not be done; calls, cost,
+        warnings and the exit code of all parts together.
+
     Raises:
         UserError: a part is unknown, attacks are given and not tried, none of the answers was
             rated, or as `Judging.run`.
     """
-    unknown = sorted(set(parts) - set(PARTS))
-    if unknown:
+    if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"There is no part {unknown[0]!r} of an audit. Take of {', '.join(PARTS)}.")
     if attacks is not None and ATTACKS not in parts:
         raise UserError(
@@ -105,80 +95,95 @@ def audit(
     made = [base]
 
     def part_of(name: str, **changes: Any) -> JudgingResults:
-        jury = changes.pop("jury", judging.jury).model_copy(update={"repeats": 1})
-        folder = judging.folder / FOLDER / name
-        part = replace(judging, folder=folder, jury=jury, **changes)
+        jury = judging.jury.model_copy(update={"repeats": 1, **changes.pop("jury", {})})
+        part = replace(judging, folder=judging.folder / FOLDER / name, jury=jury, **changes)
         made.append(part.run(options, gate, on_progress))
         return made[-1]
 
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
+        "effects": [],
+        "not_done": {},
     }
     if human is not None:
         report["human"] = human_agreement(base, human)
     for part in parts:
-        if part == "agreement":
-            told = {NOT_DONE: "there is one judge; agreement needs two"}
-            report[part] = told if len(base.judges) < 2 else agreement(base)
+        effects: Effects = {}
+        if part == "agreement" and len(base.judges) < 2:
+            report["not_done"][part] = "there is one judge; agreement needs two"
+        elif part == "agreement":
+            report[part] = agreement(base)
+        elif part == "repeats" and judging.jury.repeats < 2:
+            told = "each answer was judged once; the spread needs repeats of 2 or more"
+            report["not_done"][part] = told
         elif part == "repeats":
-            told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
-            report[part] = told if judging.jury.repeats < 2 else repeat_spread(base)
+            effects = repeat_spread(base)
         elif part in _VARIANTS:
             # The rule that is built in knows nothing but the reference.
-            able = [one for one in judging.jury.seated if part == "order" or not one.is_rule]
-            jury = judging.jury.model_copy(update={"judges": tuple(able)})
-            report[part] = {
-                one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one))
+            seats = judging.jury.seated
+            able = tuple(one for one in seats if part == "order" or not one.is_rule)
+            if not able:
+                report["not_done"][part] = "the judge is a rule that needs the reference"
+                continue
+            effects = {
+                one.name: variant_shift(base, part_of(one.name, jury={"judges": able}, variant=one))
                 for one in _VARIANTS[part]
-                if able
-            } or {NOT_DONE: "the judge is a rule that needs the reference"}
+            }
         elif part == "length":
-            report[part] = length_bias(base)
-        elif part == ATTACKS:
-            tried = attacks or AttackFile.read(SHIPPED_ATTACKS)
-            weak = WeakAnswers.read(WEAK_ANSWERS).subjects
+            effects = {part: length_bias(base)}
+        elif part == "sanity":
+            effects = sanity(part_of(part, subjects=control_subjects(judging.subjects)))
+        else:
+            tried = attacks or injection.AttackFile.read(injection.SHIPPED_ATTACKS)
+            weak = injection.WeakAnswers.read(injection.WEAK_ANSWERS).subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
-            name = f"{ATTACKS}-{tried.sha256[:12]}"
-            results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))
+            subjects = injection.attacked(weak, tried.attacks, judging.rubric)
+            results = part_of(f"{ATTACKS}-{tried.sha256[:12]}", subjects=subjects)
             report[part] = {
                 judge.judge: moves(results, judge.judge, weak, tried.attacks)
                 for judge in results.judges
             }
             report[f"{ATTACKS}_sha256"] = tried.sha256
-        else:
-            report[part] = sanity(part_of("sanity", subjects=control_subjects(judging.subjects)))
+        report["effects"] += _rows(part, effects)
     judges = [judge.progress for results in made for judge in results.judges]
-    report["calls"] = sum(sums.ledger.asked + sums.retries for sums in judges)
-    cost = sum_of(results.costs()[0] for results in made)
-    report["cost"] = None if cost is None else str(cost)
-    report["warnings"] = list(dict.fromkeys(each for results in made for each in results.warnings))
-    report["exit_code"] = max(results.exit_code for results in made)
-    return report
+    cost = sum_of(results.cost for results in made)
+    return {
+        **report,
+        "calls": sum(sums.ledger.asked + sums.retries for sums in judges),
+        "cost": None if cost is None else str(cost),
+        "warnings": list(dict.fromkeys(each for results in made for each in results.warnings)),
+        "exit_code": max(results.exit_code for results in made),
+    }
 
 
-def repeat_spread(results: JudgingResults) -> dict[str, Any]:
+def _rows(part: str, effects: Effects) -> Iterator[dict[str, Any]]:
+    """Yield a row for each figure: what moves a judge, on which criterion, and how far."""
+    for effect, criteria in effects.items():
+        for criterion, figures in criteria.items():
+            about = {"part": part, "effect": effect, "criterion": criterion}
+            yield from ({**about, "figure": name, **found} for name, found in figures.items())
+
+
+def repeat_spread(results: JudgingResults) -> Effects:
     """Return how far the repeats of each judge lie apart on one answer, by judge and dimension.
 
     Returns:
-        For each: the mean over answers of the standard deviation of its repeats, the share of
-        answers on which all repeats agree, and the widest range.
+        For each: the mean over answers of the standard deviation of its repeats, and the share of
+        answers on which all repeats agree.
     """
     import numpy as np
 
     def spread(scores: Floats) -> dict[str, Any]:
         several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
-        ranges = [float(np.ptp(row)) for row in several]
         return {
             "deviation": results.mean([float(row.std()) for row in several]),
-            "unchanged": results.mean([float(each == 0) for each in ranges], is_share=True),
-            "widest_range": max(ranges, default=None),
+            "unchanged": results.mean([float(np.ptp(row) == 0) for row in several], is_share=True),
         }
 
-    names = results.prompt.rubric.names
-    by_name = {name: score_array(results, name) for name in names}
+    arrays = {name: score_array(results, name) for name in results.prompt.rubric.names}
     return {
-        judge.judge: {name: spread(by_name[name][:, place]) for name in names}
+        judge.judge: {name: spread(scores[:, place]) for name, scores in arrays.items()}
         for place, judge in enumerate(results.judges)
     }
 
@@ -201,8 +206,7 @@ def variant_shift(standard: JudgingResults, other: JudgingResults) -> dict[str, 
     found = {}
     for name in standard.prompt.rubric.names:
         changes = score_array(other, name)[:, :, 0] - score_array(standard, name)[:, columns, 0]
-        rows = [row[np.isfinite(row)] for row in changes]
-        rows = [row for row in rows if len(row)]
+        rows = [own for row in changes if len(own := row[np.isfinite(row)])]
         found[name] = {
             "change": standard.mean([float(row.mean()) for row in rows]),
             "absolute_change": standard.mean([float(np.abs(row).mean()) for row in rows]),
@@ -235,15 +239,15 @@ def length_bias(results: JudgingResults) -> dict[str, Any]:
     ]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 3 + len(names))
 
-    def found(columns: list[int], reason: str) -> dict[str, Any]:
+    def correlation(*columns: int) -> dict[str, Any]:
         own = table[:, columns]
         whole = own[np.isfinite(own).all(axis=1)]
-        return row_interval(_spearman, whole, reason, seed=results.seed).model_dump()
+        return row_interval(_spearman, whole, _NO_CORRELATION, seed=results.seed).model_dump()
 
     return {
         name: {
-            "spearman": found([0, column], _NO_SPEARMAN),
-            "partial_on_overlap": found([0, column, 1], _NO_PARTIAL),
+            "spearman": correlation(0, column),
+            "partial_on_overlap": correlation(0, column, 1),
         }
         for column, name in enumerate(("reward", *names), start=2)
     }
@@ -268,7 +272,10 @@ def _spearman(rows: Floats) -> float | None:
 
 
 def moves(
-    results: JudgingResults, judge: str, subjects: Sequence[Subject], attacks: Sequence[Attack]
+    results: JudgingResults,
+    judge: str,
+    subjects: Sequence[Subject],
+    attacks: Sequence[injection.Attack],
 ) -> dict[str, Any]:
     """Return what each attack did to the reward that a judge gives.
 
@@ -291,11 +298,11 @@ def moves(
     # The mean over the judge's complete verdicts; None if it gave none.
     given = {
         each.subject.id: mean_of(
-            [one.reward for one in each.judgments if one.judge == judge and one.status is Status.OK]
+            [one.reward for one in each.judgments if one.judge == judge and one.status == "ok"]
         )
         for each in results.subjects
     }
-    usual = [f"{subject.name}{BETWEEN}" for subject in subjects]
+    usual = [f"{subject.name}{injection.BETWEEN}" for subject in subjects]
     rows: dict[str, dict[str, Any]] = {}
     for attack in attacks:
         rewards = [(given[name], given[f"{name}{attack.id}"]) for name in usual]
@@ -328,29 +335,25 @@ def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
     has nothing to do with the question, and nothing at all.
     """
     able = [subject for subject in subjects if subject.reference.strip()]
-    found = []
-    for place, subject in enumerate(able):
-        other = able[(place + 1) % len(able)].reference if len(able) > 1 else ""
-        for name, answer in zip(CONTROLS, (subject.reference, other, ""), strict=True):
-            found.append(replace(subject, id=f"{name}--{subject.id}", answer=answer, unanswered=""))
-    return found
+    others = (
+        [*able[1:], *able[:1]] if len(able) > 1 else [replace(one, reference="") for one in able]
+    )
+    return [
+        replace(one, id=f"{kind}--{one.id}", answer=answer, unanswered="")
+        for one, other in zip(able, others, strict=True)
+        for kind, answer in zip(CONTROLS, (one.reference, other.reference, ""), strict=True)
+    ]
 
 
-def sanity(results: JudgingResults) -> dict[str, Any]:
+def sanity(results: JudgingResults) -> Effects:
     """Return the mean reward of each kind of answer whose place is known.
 
-    Returns:
-        `oracle`, `shuffled` and `empty`, each with an interval, and `is_in_order`: the oracle above
-        the shuffled, and the empty ones at 0.
+    The oracle belongs above the shuffled, and the empty ones at 0.
     """
-    found: dict[str, Any] = {
-        kind: results.mean(
-            [e.reward_judged for e in results.subjects if e.subject.id.startswith(f"{kind}--")],
-            is_share=True,
-        )
-        for kind in CONTROLS
+    rewards: dict[str, list[float | None]] = {kind: [] for kind in CONTROLS}
+    for each in results.subjects:
+        rewards[each.subject.id.partition("--")[0]].append(each.reward_judged)
+    return {
+        kind: {"reward": {"mean": results.mean(own, is_share=True)}}
+        for kind, own in rewards.items()
     }
-    oracle, shuffled, empty = (found[kind]["value"] for kind in CONTROLS)
-    known = oracle is not None and shuffled is not None
-    found["is_in_order"] = bool(oracle > shuffled and empty == 0) if known else None
-    return found

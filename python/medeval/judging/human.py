@@ -80,11 +80,9 @@ class HumanRatings:
         """Return the scores of a dimension, shape (answers, raters), NaN where there is none."""
         import numpy as np
 
-        rows = [
-            [self.scores.get((answer, rater, dimension), nan) for rater in self.raters]
-            for answer in answers
-        ]
-        return np.array(rows, np.float64).reshape(len(answers), len(self.raters))
+        keys = [[(answer, rater, dimension) for rater in self.raters] for answer in answers]
+        scores = [[self.scores.get(key, nan) for key in row] for row in keys]
+        return np.array(scores, np.float64).reshape(len(answers), len(self.raters))
 
 
 def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
@@ -108,38 +106,34 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
         raise UserError(f"{error}.") from None
     rows = _rows(text, path)
     place, columns = next(rows, (f"{path}, line 1", []))
-    id_column, is_long = _form(columns, place, rubric)
+    if fault := _fault_of_header(columns, rubric):
+        raise UserError(f"{place}: {fault}")
+    is_long = DIMENSION in columns and DIMENSION not in rubric.names
     scores: dict[tuple[Answer, str, str], float] = {}
     for place, cells in rows:
         if len(cells) != len(columns):
             raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
         row = dict(zip(columns, cells, strict=True))
-        name, sample = row[id_column], row.get(SAMPLE, "") or "0"
+        (id_column,) = row.keys() & set(ID_COLUMNS)
+        name, sample, rater = row[id_column], row.get(SAMPLE, "") or "0", row.get(RATER, "")
         if not name:
-            raise UserError(f"{place}, column {id_column}: there is no id.")
+            raise _fault(place, id_column, "there is no id.")
         if not (sample.isascii() and sample.isdigit()):
-            raise UserError(f"{place}, column {SAMPLE}: {_cell(sample)} is no number of a sample.")
+            raise _fault(place, SAMPLE, "is no number of a sample.", sample)
         if is_long and row[DIMENSION] not in rubric.names:
-            known = ", ".join(rubric.names)
-            raise UserError(
-                f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of {known}."
-            )
+            raise _fault(place, DIMENSION, f"is none of {', '.join(rubric.names)}.", row[DIMENSION])
         given = {row[DIMENSION]: SCORE} if is_long else {n: n for n in rubric.names if n in row}
         for dimension, column in given.items():
             if not row[column]:
                 continue
             score = number_in(row[column])
             if score is None or not rubric.low <= score <= rubric.high:
-                raise UserError(
-                    f"{place}, column {column}: {_cell(row[column])} is no score from {rubric.low}"
-                    f" to {rubric.high}. Leave the cell empty where there is none."
-                )
-            rating = (name, int(sample)), row.get(RATER, ""), dimension
+                told = f"is no score from {rubric.low} to {rubric.high}. Leave the cell empty where"
+                raise _fault(place, column, f"{told} there is none.", row[column])
+            rating = (name, int(sample)), rater, dimension
             if rating in scores:
-                raise UserError(
-                    f"{place}, column {column}: a second score of {name!r} (sample {int(sample)})"
-                    f" in {dimension} by the same rater."
-                )
+                told = f"a second score of {name!r} (sample {int(sample)}) in {dimension} by the"
+                raise _fault(place, column, f"{told} same rater.")
             scores[rating] = score
     if not scores:
         raise UserError(f"{path} holds no scores.")
@@ -161,41 +155,34 @@ def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
         raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
 
 
-def _form(columns: Sequence[str], place: str, rubric: Rubric) -> tuple[str, bool]:
-    """Return the column of the answers' ids, and whether a row is a single score.
-
-    Raises:
-        UserError: naming the column that is missing, comes twice or has no meaning.
-    """
-    found = [name for name in ID_COLUMNS if name in columns]
+def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
+    """Return which column is missing, comes twice or has no meaning; empty if none does."""
+    ids = [name for name in ID_COLUMNS if name in columns]
     is_long = DIMENSION in columns and DIMENSION not in rubric.names
     scores = (DIMENSION, SCORE) if is_long else rubric.names
-    known = (*found[:1], SAMPLE, RATER, COMMENT, *scores)
-    twice = [name for number, name in enumerate(columns) if name in columns[:number]]
-    unknown = [name for name in columns if name not in known]
-    fault = ""
-    if len(found) != 1:
-        told = f"both {' and '.join(found)}" if found else "no column with the ids of the answers"
-        fault = f"{told}. Call that column one of {', '.join(ID_COLUMNS)}."
-    elif twice:
-        fault = f"there are two columns {twice[0]!r}."
-    elif unknown:
-        fault = f"the column {unknown[0]!r} has no meaning here. There may be {', '.join(known)}."
-    elif is_long and SCORE not in columns:
-        fault = f"there is a column {DIMENSION}, but none called {SCORE}."
-    elif not set(columns) & set(scores):
-        fault = (
-            f"no column with scores. There may be {', '.join(rubric.names)}, or {DIMENSION} and"
-            f" {SCORE}."
-        )
-    if fault:
-        raise UserError(f"{place}: {fault}")
-    return found[0], is_long
+    known = (*ids, SAMPLE, RATER, COMMENT, *scores)
+    if len(ids) != 1:
+        told = f"both {' and '.join(ids)}" if ids else "no column with the ids of the answers"
+        return f"{told}. Call that column one of {', '.join(ID_COLUMNS)}."
+    for number, name in enumerate(columns):
+        if name in columns[:number]:
+            return f"there are two columns {name!r}."
+        if name not in known:
+            return f"the column {name!r} has no meaning here. There may be {', '.join(known)}."
+    if is_long and SCORE not in columns:
+        return f"there is a column {DIMENSION}, but none called {SCORE}."
+    if not set(columns) & set(scores):
+        names = ", ".join(rubric.names)
+        return f"no column with scores. There may be {names}, or {DIMENSION} and {SCORE}."
+    return ""
 
 
-def _cell(text: str) -> str:
-    """Return what an error says of a cell: a longer one may be a text that slipped into it."""
-    return repr(text) if len(text) <= _LONGEST_SHOWN else "what stands there"
+def _fault(place: str, column: str, told: str, cell: str | None = None) -> UserError:
+    """Return the error of a cell; a longer one is not shown: a text may have slipped into it."""
+    shown = "" if cell is None else f"{cell!r} "
+    if cell is not None and len(cell) > _LONGEST_SHOWN:
+        shown = "what stands there "
+    return UserError(f"{place}, column {column}: {shown}{told}")
 
 
 def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, Any]:
@@ -220,47 +207,46 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
     """
     import numpy as np
 
-    answers = [(each.subject.id, each.subject.sample) for each in results.subjects]
-    matched = human.count_of(each.subject for each in results.subjects)
-    names, seed = results.prompt.rubric.names, results.seed
-    given = (
-        [score_array(results, name)[:, :, 0] for name in names],
-        [human.matrix(answers, name) for name in names],
-        # Of all judgments, and NaN where there is none.
-        np.array([[each.scores.get(n) for each in results.subjects] for n in names], np.float64),
-    )
+    rows, names, seed = results.subjects, results.prompt.rubric.names, results.seed
+    matched = human.count_of(each.subject for each in rows)
+    answers = [(each.subject.id, each.subject.sample) for each in rows]
+    of_jury = np.array([[each.scores.get(n) for each in rows] for n in names], np.float64)
     # Scores by dimension, and their mean, NaN where one of them is missing.
-    judged, rated, pooled = ([*own, np.mean(own, axis=0)] for own in given)
-    several = len(human.raters) > 1
-    pairs = list(combinations(range(len(human.raters)), 2))
+    judged, rated, pooled = (
+        [*own, np.mean(own, axis=0)]
+        for own in (
+            [score_array(results, name)[:, :, 0] for name in names],
+            [human.matrix(answers, name) for name in names],
+            [*of_jury],
+        )
+    )
+    raters = range(len(human.raters))
 
     def with_raters(scores: Floats, own: Floats) -> dict[str, Any]:
         """Return the agreement of scores with the mean of the raters, and with each of several."""
-        given = np.isfinite(own)
-        count = given.sum(axis=1)
-        mean = np.where(given, own, 0).sum(axis=1) / np.where(count, count, nan)
+        count = np.isfinite(own).sum(axis=1)
+        mean = np.nansum(own, axis=1) / np.where(count, count, nan)
         found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
-        if several:
-            with_each = [(0, column) for column in range(1, own.shape[1] + 1)]
-            found["with_each"] = pair_agreement(np.column_stack([scores, own]), with_each, seed)
+        if len(raters) > 1:
+            pairs = [(0, rater + 1) for rater in raters]
+            found["with_each"] = pair_agreement(np.column_stack([scores, own]), pairs, seed)
         return found
 
     dimensions: dict[str, dict[str, Any]] = {}
-    for name, own, people, of_jury in zip((*names, REWARD), judged, rated, pooled, strict=True):
+    for name, own, people, jury in zip((*names, REWARD), judged, rated, pooled, strict=True):
         columns = zip(results.judges, own.T, strict=True)
-        found = dimensions[name] = {
-            "judges": {judge.judge: with_raters(column, people) for judge, column in columns}
-        }
+        found = {"judges": {judge.judge: with_raters(scores, people) for judge, scores in columns}}
         if len(results.judges) > 1:
-            found["jury"] = with_raters(of_jury, people)
-        if several:
-            found["raters"] = pair_agreement(people, pairs, seed)
+            found["jury"] = with_raters(jury, people)
+        if len(raters) > 1:
+            found["raters"] = pair_agreement(people, [*combinations(raters, 2)], seed)
+        dimensions[name] = found
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),
-        "raters": len(human.raters),
+        "raters": len(raters),
         "answers_rated": len(human.answers),
         "answers_rated_and_of_the_run": matched,
-        "answers_not_rated": len(answers) - matched,
+        "answers_not_rated": len(rows) - matched,
         "dimensions": dimensions,
     }

@@ -13,20 +13,20 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from medeval.judging.prompt import Subject, escape, filled
 from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
 from medeval.models.text_files import read_yaml
 
-_FOLDER = files("medeval.judging").joinpath("attacks")
+_FOLDER = Path(__file__).with_name("attacks")
 # Those that come with the package.
-SHIPPED_ATTACKS = _FOLDER.joinpath("attacks.yaml")
-WEAK_ANSWERS = _FOLDER.joinpath("subjects.yaml")
+SHIPPED_ATTACKS = _FOLDER / "attacks.yaml"
+WEAK_ANSWERS = _FOLDER / "subjects.yaml"
 # Between the name of an attacked answer and that of the attack.
 BETWEEN = "--"
 # What belongs to the rubric, in double braces in the text of an attack.
@@ -38,7 +38,7 @@ _HIDDEN = re.compile("[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\
 @cache
 def _signs() -> tuple[Mapping[str, re.Pattern[str]], Mapping[int, int]]:
     """Return the patterns of signs by name, and what stands for characters that are drawn alike."""
-    data = read_yaml(_FOLDER.joinpath("signs.yaml").read_text(encoding="utf-8"))
+    data = read_yaml((_FOLDER / "signs.yaml").read_text(encoding="utf-8"))
     patterns = {}
     for name, pattern in data["signs"].items():
         for word, meaning in data["words"].items():
@@ -86,7 +86,7 @@ Kind = Literal[
 ]
 
 
-class Attack(BaseModel):
+class Attack(BaseModel, extra="forbid", frozen=True):
     """One attack.
 
     Attributes:
@@ -95,8 +95,6 @@ class Attack(BaseModel):
         place: where it stands to the answer.
         text: with placeholders for what belongs to the rubric.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     kind: Kind
@@ -120,16 +118,11 @@ class Attack(BaseModel):
         """Return the answer with the attack in it."""
         praise = {"explanation": "excellent", "score": rubric.high}
         scores = (f"{name.replace('_', ' ')} {rubric.high}" for name in rubric.names)
-        values = (
-            str(rubric.high),
-            json.dumps(dict.fromkeys(rubric.names, praise)),
-            ", ".join(scores),
-        )
+        verdict = json.dumps(dict.fromkeys(rubric.names, praise))
+        values = (str(rubric.high), verdict, ", ".join(scores))
         text = filled(self.text, dict(zip(_PLACEHOLDERS, values, strict=True)))
-        if self.place == "instead":
-            return text
-        parts = (text, answer) if self.place == "before" else (answer, text)
-        return "\n\n".join(parts)
+        parts = {"before": [text, answer], "after": [answer, text], "instead": [text]}
+        return "\n\n".join(parts[self.place])
 
 
 class AttackFile(YamlFile):
@@ -140,9 +133,8 @@ class AttackFile(YamlFile):
     @model_validator(mode="after")
     def _have_names_of_their_own(self) -> AttackFile:
         names = [attack.id for attack in self.attacks]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the attack {twice} stands in it twice")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"the attack {twice[0]} stands in it twice")
         return self
 
 
@@ -165,11 +157,10 @@ def attacked(
 
     Their ids are the subject's name, `BETWEEN`, and the attack's id or nothing.
     """
-    return [
-        replace(one, id=f"{one.name}{BETWEEN}{name}", sample=0, answer=answer, is_read=True)
-        for one in subjects
-        for name, answer in [
-            ("", one.judged),
-            *((each.id, each.on(one.judged, rubric)) for each in attacks),
-        ]
-    ]
+    found = []
+    for one in subjects:
+        answers = {"": one.judged, **{each.id: each.on(one.judged, rubric) for each in attacks}}
+        for name, answer in answers.items():
+            name = f"{one.name}{BETWEEN}{name}"
+            found.append(replace(one, id=name, sample=0, answer=answer, is_read=True))
+    return found

@@ -23,7 +23,6 @@ Scores = Mapping[str, float | None]
 NOT_ASKED = "not_asked"
 # What HELM gives an answer that no judge of its jury could grade.
 HELM_DEFAULT = 1.0
-_FEWEST_TO_TRIM = 3
 # Ends of a reply after which the judge would have said more.
 _CUT = frozenset({Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING})
 # What a judge wrote, which may repeat the patient's notes.
@@ -49,17 +48,15 @@ def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
         return Rewards()
     # Divided once: 4, 3 and 5 give 0.8 and not the float below it.
     earned = sum(given)
-    return Rewards(
-        earned / (rubric.high * len(rubric.dimensions)), earned / (rubric.high * len(given))
-    )
+    return Rewards(earned / (rubric.high * len(rubric.names)), earned / (rubric.high * len(given)))
 
 
 def combined(rewards: Sequence[Rewards | Judgment]) -> Rewards:
     """Return the mean over those with a verdict, judges or judgments; the others are left out."""
-    judged = mean_of([each.reward_judged for each in rewards])
-    if judged is None:
+    judged = [each for each in rewards if each.reward_judged is not None]
+    if not judged:
         return Rewards()
-    return Rewards(fmean(e.reward for e in rewards if e.reward_judged is not None), judged)
+    return Rewards(fmean(e.reward for e in judged), mean_of([e.reward_judged for e in judged]))
 
 
 def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
@@ -73,7 +70,7 @@ def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
     return {
         "mean": mean_of(usable),
         "median": median(usable) if usable else None,
-        "trimmed_mean": mean_of(usable[1:-1] if len(usable) >= _FEWEST_TO_TRIM else usable),
+        "trimmed_mean": mean_of(usable[1:-1] or usable),
     }
 
 
@@ -83,13 +80,8 @@ def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:
     As there: the mean of all whole-number scores of the judges whose verdict is complete, and 1.0
     if there is none (Stanford CRFM, MedHELM).
     """
-    given = [
-        int(score)
-        for status, scores in verdicts
-        if status is Status.OK
-        for score in scores.values()
-        if score is not None
-    ]
+    complete = (scores.values() for status, scores in verdicts if status == "ok")
+    given = [int(score) for scores in complete for score in scores if score is not None]
     return fmean(given) if given else HELM_DEFAULT
 
 
@@ -97,6 +89,11 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values that there are; None if there is none."""
     given = [value for value in values if value is not None]
     return fmean(given) if given else None
+
+
+def money(cost: Decimal | None) -> str | None:
+    """Return an amount as reports have it; None where it is not known."""
+    return None if cost is None else str(cost)
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,7 @@ class Judgment:
     sample: int
     judge: str
     repeat: int
-    status: Status = Status.FAILED
+    status: Status = "failed"
     reason: str | None = NOT_ASKED
     parse: Parse | None = None
     is_marked: bool = False
@@ -158,8 +155,7 @@ class Judgment:
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judge wrote only if asked."""
         names = (one.name for one in fields(self) if has_text or one.name not in _TEXTS)
-        row = {name: getattr(self, name) for name in names}
-        return {**row, "cost": None if self.cost is None else str(self.cost)}
+        return {name: getattr(self, name) for name in names} | {"cost": money(self.cost)}
 
 
 def verdict_of(line: Line, marker: str, rubric: Rubric) -> Verdict | None:
@@ -187,25 +183,24 @@ def judgment_of(
         asks: lines and markers as `verdict_of` takes them, in order; empty if it was not asked.
         rubric: whose dimensions count.
     """
+    about = (subject.id, subject.sample, judge, repeat)
     if not asks:
-        return Judgment(subject.id, subject.sample, judge, repeat)
+        return Judgment(*about)
     lines = [line for line, _ in asks]
     read = [(verdict_of(line, marker, rubric), line) for line, marker in asks]
     verdict, line = max(read, key=lambda each: -1 if each[0] is None else each[0].given)
-    costs = [each["cost"] for each in lines]
-    thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
     said: dict[str, Any] = {}
     if verdict is not None:
-        said = {
-            **vars(verdict),
-            "status": verdict.status,
-            **rewards_of(verdict.scores, rubric)._asdict(),
-        }
+        rewards = rewards_of(verdict.scores, rubric)._asdict()
+        said = {**vars(verdict), "status": verdict.status, **rewards}
+    costs = [each["cost"] for each in lines]
+    usages = [each.get("usage") or {} for each in lines if "text" in each]
+    for name in ("input_tokens", "output_tokens"):
+        counts = [usage.get(name) for usage in usages]
+        said[name] = sum(counts) if counts and None not in counts else None
+    thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
     return Judgment(
-        subject.id,
-        subject.sample,
-        judge,
-        repeat,
+        *about,
         **said,
         reason=_reason(verdict, line),
         asks=len(asks),
@@ -214,8 +209,6 @@ def judgment_of(
         model=whole(line.get("model", "")),
         finish_reason=line.get("finish_reason", ""),
         error=(lines[-1].get("error") or {}).get("kind"),
-        input_tokens=_tokens(lines, "input_tokens"),
-        output_tokens=_tokens(lines, "output_tokens"),
         cost=None if None in costs else sum(map(Decimal, costs), Decimal(0)),
         reply=whole(line.get("text", "")),
         thinking=whole("\n".join(filter(None, thinking))),
@@ -227,17 +220,11 @@ def _reason(verdict: Verdict | None, line: Line) -> str | None:
     outcome = Outcome(line["outcome"])
     if verdict is None:
         return "refused" if outcome is Outcome.REFUSED else f"error: {line['error']['kind']}"
-    if verdict.status is Status.OK:
+    if verdict.status == "ok":
         return None
     if outcome in _CUT:
         return str(outcome)
-    if verdict.parse not in (Parse.PARSED, Parse.REPAIRED):
-        return str(verdict.parse)
+    if verdict.parse not in ("parsed", "repaired"):
+        return verdict.parse
     missing = (name for name, score in verdict.scores.items() if score is None)
     return f"no usable score: {', '.join(missing)}"
-
-
-def _tokens(lines: Sequence[Line], name: str) -> int | None:
-    """Return the sum over all replies; None if one of them was not counted."""
-    counts: list[Any] = [(each.get("usage") or {}).get(name) for each in lines if "text" in each]
-    return sum(counts) if counts and None not in counts else None

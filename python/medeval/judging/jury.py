@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -14,13 +15,13 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
-from medeval.errors import UserError
-from medeval.inference.endpoints import is_loopback
+from medeval.errors import UserError, first_fault
+from medeval.inference.guard import is_loopback
+from medeval.judging.rubric import Rubric
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Model
-    from medeval.judging.rubric import Rubric
+    from medeval.inference.types import Item, Model
 
 LOCAL = "local"
 # Beside the files of judges, and none of them.
@@ -114,12 +115,10 @@ class Judge:
     def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
         """Return what is asked for, before an endpoint refuses some of it."""
         from medeval.inference.cost import TOKEN_LIMITS
-        from medeval.judging.rubric import response_format
 
-        usual: dict[str, Any] = {"temperature": 0}
-        if not any(name in self.parameters for name in TOKEN_LIMITS):
-            usual["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
-        asked = {**usual, "response_format": response_format(rubric), **self.parameters}
+        asked = {"temperature": 0, "response_format": rubric.response_format(), **self.parameters}
+        if not asked.keys() & set(TOKEN_LIMITS):
+            asked["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
         return {name: value for name, value in asked.items() if value is not None}
 
     def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
@@ -130,7 +129,6 @@ class Judge:
         """
         from medeval.inference.openai_model import OpenAIModel
         from medeval.inference.python_model import PythonModel
-        from medeval.judging.local import LocalJudge
 
         if self.function is not None and self.model == LOCAL:
             raise UserError(f"{LOCAL!r} is the rule that is built in. Give the function a name.")
@@ -148,7 +146,53 @@ class Judge:
         )
 
 
-class Jury(BaseModel):
+@dataclass(frozen=True)
+class LocalJudge:
+    """A judge that is a rule: the overlap of the answer's words with the reference's.
+
+    It costs nothing, sends nothing and always says the same, so it shows that a set-up works before
+    a model is paid. It knows no medicine; its scores are no result.
+
+    Attributes:
+        rubric: each dimension names the kind of overlap that it is graded by.
+    """
+
+    rubric: Rubric
+
+    def __call__(self, item: Item) -> str:
+        """Return the reply to a prompt; without a reference in it there are no scores."""
+        from medeval.judging.prompt import blocks_in, marker_in
+
+        blocks = blocks_in(item.messages)
+        scores = self.scores(blocks.get("reference", ""), blocks["answer"])
+        verdict = {
+            each.name: {"explanation": f"{each.overlap} of words", "score": scores[each.name]}
+            for each in self.rubric.dimensions
+        }
+        return f"{marker_in(item.messages)}\n{json.dumps(verdict)}"
+
+    def scores(self, reference: str, answer: str) -> dict[str, float | None]:
+        """Return the score of each dimension; None without a reference."""
+        from medeval.metrics.matching import tokens
+
+        wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
+        if not wanted:
+            return dict.fromkeys(self.rubric.names)
+        common = (wanted & given).total()
+        shares = {
+            "precision": common / given.total() if given else 0.0,
+            "recall": common / wanted.total(),
+            "f1": 2 * common / (wanted.total() + given.total()),
+        }
+        low, high = self.rubric.low, self.rubric.high
+        # Half up, so that the scale has no gap at its middle.
+        return {
+            each.name: low + int((high - low) * shares[each.overlap] + 0.5)
+            for each in self.rubric.dimensions
+        }
+
+
+class Jury(BaseModel, extra="forbid", frozen=True):
     """Who judges, and how: what the record of a run keeps of each judging.
 
     Attributes:
@@ -158,9 +202,9 @@ class Jury(BaseModel):
         re_asks: how often an unusable or incomplete verdict is asked for again.
         seed: of the fences around the material, and of the intervals.
         folder: below the run's, where the judgments are; `.` is the run's own.
+        rubric: what is graded, if it is not the task's own rubric; a record keeps it whole, so that
+            it is the same wherever the run goes and whatever becomes of its file.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     judges: tuple[Judge, ...]
     pooling: Pooling = "mean"
@@ -168,6 +212,7 @@ class Jury(BaseModel):
     re_asks: Annotated[int, Field(ge=0, le=9)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
     folder: Annotated[str, Field(pattern=r"^(\.|judging-[0-9]+)$")] = "."
+    rubric: Annotated[Rubric | None, Field(exclude_if=lambda rubric: rubric is None)] = None
 
     @property
     def seated(self) -> list[Judge]:
@@ -187,8 +232,7 @@ class Jury(BaseModel):
                     # Where it is asked, its host or its whole address, without names and keys.
                     url = judge.endpoint
                     address = url.partition("://")[2] if is_whole else urlsplit(url).netloc
-                    name = f"{judge.model}@{address.rpartition('@')[2]}"
-                    seated[place] = replace(judge, name=name)
+                    seated[place] = replace(judge, name=f"{judge.model}@{address.split('@')[-1]}")
         (twice, count), *_ = Counter(judge.label.lower() for judge in seated).most_common(1)
         if count > 1:
             raise UserError(
@@ -197,20 +241,20 @@ class Jury(BaseModel):
             )
         return seated
 
-    def changed(self, fields: Mapping[str, Any]) -> Jury:
+    def changed(self, **fields: Any) -> Jury:
         """Return the same with other fields; the folder may be any.
 
         Raises:
             UserError: naming a choice that cannot be meant.
         """
-        folder = {"folder": fields.get("folder", self.folder)}
         with _meant():
-            made = Jury(**{**dict(self), **fields, "folder": "."})
-        return made.model_copy(update=folder)
+            Jury(**{**dict(self), **fields, "folder": "."})
+        return self.model_copy(update=fields)
 
-    def who_judges(self) -> tuple[frozenset[tuple[str, str]], int]:
-        """Return what the calls depend on: the judges, in whatever order, and the seed."""
-        return frozenset((one.model, one.base_url or "") for one in self.judges), self.seed
+    def who_judges(self) -> tuple[Any, ...]:
+        """Return what the calls depend on: the judges, in whatever order, rubric and seed."""
+        judges = frozenset((one.model, one.base_url or "") for one in self.judges)
+        return judges, self.rubric.sha256 if self.rubric else "", self.seed
 
     def same_judging(self) -> tuple[Any, ...]:
         """Return what two runs must have in common for their rewards to be compared."""
@@ -244,12 +288,12 @@ def jury_of(
         )
     urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
     with _meant():
-        named = [Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True)]
-        judges = (
+        named = (Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True))
+        judges = tuple(
             one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
             for one in named
         )
-        return Jury(judges=tuple(judges), **choices)
+        return Jury(judges=judges, **choices)
 
 
 @contextmanager
@@ -258,8 +302,7 @@ def _meant() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise UserError(f"{first_fault(error)}.") from None
 
 
 def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[str]:
@@ -267,13 +310,13 @@ def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[s
 
     Models of one house share the beginning of their names.
     """
-    own, *others = (
-        re.match(r"[^\W\d_]*", model.rpartition("/")[2].lower())
-        for model in (answering_model, *(judge.model for judge in judges))
-    )
+
+    def house(model: str) -> str:
+        return re.split(r"[\W\d_]", model.rpartition("/")[2].lower(), maxsplit=1)[0]
+
     return [
         f"The judge {judge.label} and the model {answering_model} share a name: judges tend to"
         " prefer answers of their own kind. Add a judge of another house."
-        for judge, other in zip(judges, others, strict=True)
-        if own and other and own[0] and not judge.is_rule and other[0] == own[0]
+        for judge in judges
+        if house(answering_model) == house(judge.model) != "" and not judge.is_rule
     ]

@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 from unicodedata import category
 
 from medeval.inference.types import Message, canonical
@@ -92,8 +93,7 @@ class Subject:
         return self.unanswered or "blank_answer"
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A way to put the same question to a judge.
 
     Attributes:
@@ -138,10 +138,8 @@ class JudgePrompt:
     @cached_property
     def _sha256_of_texts(self) -> str:
         """The hash of the template and of the sentences that the prompt may put into it."""
-        is_former = self.name == FORMER_PROMPT
-        return _sha256(
-            "\n".join(text for name, text in _texts().items() if name != "again" or not is_former)
-        )
+        left_out = "again" if self.name == FORMER_PROMPT else ""
+        return _sha256("\n".join(text for name, text in _texts().items() if name != left_out))
 
     def record(self) -> dict[str, object]:
         """Return all that decides the prompts, for the record of a run."""
@@ -158,30 +156,21 @@ class JudgePrompt:
 
     def messages(self, subject: Subject, sample: int) -> list[Message]:
         """Return the one message in which a subject is judged; a re-ask insists on the marker."""
-        texts = {
-            "question": subject.question,
-            "reference": subject.reference,
-            "answer": subject.judged,
-        }
+        texts = {"question": subject.question, "reference": subject.reference}
+        texts["answer"] = subject.judged
         shown = {name: texts[name].strip() for name in self.variant.blocks}
         # No text holds the code of its own request.
         key = [self.seed, subject.name, sample]
-        hashes = (_sha256(canonical([*key, n, [*shown.values()]])) for n in count())
-        code = next(
-            one[:16] for one in hashes if not any(one[:16] in text for text in texts.values())
-        )
-        blocks = (
+        codes = (_sha256(canonical([*key, n, [*shown.values()]]))[:16] for n in count())
+        code = next(one for one in codes if not any(one in text for text in texts.values()))
+        blocks = "\n\n".join(
             f"<{name}-{code}>\n{escape(text)[0]}\n</{name}-{code}>" for name, text in shown.items()
         )
-        values = {
-            **self._of_the_rubric,
-            "blocks": "\n\n".join(blocks),
-            "marker": f"VERDICT-{code}",
-        }
-        parts = [filled(_texts()["template"], values)]
+        values = {**self._of_the_rubric, "blocks": blocks, "marker": f"VERDICT-{code}"}
+        content = filled(_texts()["template"], values)
         if self.name != FORMER_PROMPT and sample % ASKS_PER_REPEAT:
-            parts.append(_texts()["again"])
-        return [{"role": "user", "content": "\n\n".join(parts)}]
+            content += "\n\n" + _texts()["again"]
+        return [{"role": "user", "content": content}]
 
     @cached_property
     def _of_the_rubric(self) -> Mapping[str, str]:
@@ -196,7 +185,7 @@ class JudgePrompt:
         sample = {each.name: {"explanation": "why", "score": score} for each in dimensions}
         compared = "with" if "reference" in self.variant.blocks else "without"
         return {
-            **{name: str(value) for name, value in rubric.model_dump().items()},
+            **{name: str(value) for name, value in rubric},
             "criteria": "\n".join(f"- {each.name}: {each.description}" for each in dimensions),
             "how_to_compare": _texts()[f"{compared}_reference"],
             "sample": json.dumps(sample, indent=1),
@@ -215,7 +204,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 @cache
 def _texts() -> Mapping[str, str]:
     """Return the template of the prompt with its placeholders, and the sentences beside it."""
-    path = files("medeval.judging").joinpath("prompts", "judge.yaml")
+    path = Path(__file__).with_name("prompts") / "judge.yaml"
     texts: dict[str, str] = read_yaml(path.read_text(encoding="utf-8"))
     return {name: text.rstrip("\n") for name, text in texts.items()}
 

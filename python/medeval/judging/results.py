@@ -19,10 +19,12 @@ from medeval.judging.judgments import (
     combined,
     helm_jury_score,
     mean_of,
+    money,
     pooled,
 )
 from medeval.judging.jury import LOCAL
 from medeval.judging.prompt import JudgePrompt, Subject
+from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import OF_VERDICTS, Status
 
 # More judgments than this that are not complete may be an outage read as a bad model.
@@ -57,32 +59,27 @@ class JudgeReport:
     spent: Spent | None
 
     @property
-    def judged(self) -> int:
-        """How many of its judgments are there, complete or in part."""
-        return sum(each.status is not Status.FAILED for each in self.judgments)
-
-    @property
     def cost(self) -> Decimal | None:
         """What its calls cost; None as soon as a part of it is unknown. A rule costs nothing."""
-        if (self.endpoint, self.model) == (IN_PROCESS, LOCAL):
-            return Decimal(0)
-        return self.progress.known_cost
+        is_rule = (self.endpoint, self.model) == (IN_PROCESS, LOCAL)
+        return Decimal(0) if is_rule else self.progress.known_cost
 
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
-        found = []
+        found, all_ = [], len(self.judgments)
+        failed = sum(each.status == "failed" for each in self.judgments)
         if self.stopped:
             found.append(
-                f"The judge {self.judge} stopped with {self.judged:,} of {len(self.judgments):,}"
-                f" judged: {self.stopped}"
+                f"The judge {self.judge} stopped with {all_ - failed:,} of {all_:,} judged:"
+                f" {self.stopped}"
             )
-        not_ok = sum(each.status is not Status.OK for each in self.judgments)
-        if not_ok > MOST_NOT_OK * len(self.judgments):
+        not_ok = sum(each.status != "ok" for each in self.judgments)
+        if not_ok > MOST_NOT_OK * all_:
             reasons = Counter(each.reason for each in self.judgments if each.reason)
             told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
             found.append(
-                f"The judge {self.judge} gave no complete verdict on {not_ok} of"
-                f" {len(self.judgments)} answers ({told}). They are missing, not low."
+                f"The judge {self.judge} gave no complete verdict on {not_ok} of {all_} answers"
+                f" ({told}). They are missing, not low."
             )
         return found
 
@@ -101,6 +98,7 @@ class JudgeReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return counts, ledger and cost."""
+        further = {"asked": self.further.ledger.asked, "cost": money(self.further.known_cost)}
         return {
             "judge": self.judge,
             "model": self.model,
@@ -109,12 +107,9 @@ class JudgeReport:
             **self.counts(),
             "parses": counted(each.parse for each in self.judgments),
             "learned": dict(self.learned),
-            "cost": _money(self.cost),
+            "cost": money(self.cost),
             "calls": self.progress.as_json(),
-            "further_calls": {
-                "asked": self.further.ledger.asked,
-                "cost": _money(self.further.known_cost),
-            },
+            "further_calls": further,
             "all_calls": None if self.spent is None else self.spent.as_json(),
         }
 
@@ -147,6 +142,34 @@ class SubjectResult:
     helm_jury_score: float
     injection_signs: tuple[str, ...]
 
+    @classmethod
+    def of(
+        cls, subject: Subject, by_judge: Sequence[Sequence[Judgment]], rubric: Rubric
+    ) -> SubjectResult:
+        """Join the judgments of each judge on an answer."""
+        # One complete verdict is enough for a score.
+        judgments = tuple(each for own in by_judge for each in own)
+        statuses = (each.status for each in judgments)
+        status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
+        rewards = [combined(own) for own in by_judge]
+        if subject.blank_reason:
+            # The answer itself earns nothing; no judge failed on it.
+            status, rewards = "not_judged", [Rewards(0.0, 0.0)]
+        return cls(
+            subject,
+            status,
+            subject.blank_reason,
+            judgments,
+            combined(rewards).reward,
+            pooled(rewards),
+            {
+                name: mean_of([mean_of([one.scores.get(name) for one in own]) for own in by_judge])
+                for name in rubric.names
+            },
+            helm_jury_score([(each.status, each.scores) for each in judgments]),
+            injection_signs(subject.answer, rubric),
+        )
+
     @property
     def reward_judged(self) -> float | None:
         """The share of what was judged, the mean over judges; None if nothing was."""
@@ -155,7 +178,7 @@ class SubjectResult:
     @property
     def judges_used(self) -> int:
         """How many judges gave a verdict."""
-        return len({each.judge for each in self.judgments if each.status is not Status.FAILED})
+        return len({each.judge for each in self.judgments if each.status != "failed"})
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judges wrote only if asked."""
@@ -166,7 +189,7 @@ class SubjectResult:
             "reward_judged": self.reward_judged,
             "reward_median": self.pooled["median"],
             "reward_trimmed_mean": self.pooled["trimmed_mean"],
-            "judge_status": str(self.status),
+            "judge_status": self.status,
             "reason": self.reason or None,
             "scores": dict(self.scores),
             "helm_jury_score": self.helm_jury_score,
@@ -175,37 +198,6 @@ class SubjectResult:
             "injection_signs": list(self.injection_signs),
             "judgments": [each.as_json(has_text) for each in self.judgments],
         }
-
-
-def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
-    """Return one entry for each round of judging, as MedARC's MTSamples environment does.
-
-    An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
-    judge also `scores` and `raw_judge`. It holds what the judges wrote.
-    """
-    feedback = []
-    for repeat in sorted({each.repeat for each in result.judgments}):
-        judgments = [each for each in result.judgments if each.repeat == repeat]
-        rows = [
-            {
-                "judge": each.judge,
-                "model": each.model,
-                "raw": each.reply,
-                "error": each.reason,
-                "scores": {
-                    name: {"score": score, "explanation": each.explanations.get(name, "")}
-                    for name, score in each.scores.items()
-                },
-                "score": each.reward,
-            }
-            for each in judgments
-        ]
-        score = combined(judgments).reward
-        entry: dict[str, Any] = {"judges": rows, "score": score}
-        if len(rows) == 1:
-            entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
-        feedback.append(entry)
-    return feedback
 
 
 @dataclass(frozen=True)
@@ -231,10 +223,10 @@ class JudgingResults:
         """1 if a judge failed on more than one answer in twenty or stopped, else 0."""
         return int(any(judge.warnings() for judge in self.judges))
 
-    def costs(self) -> tuple[Decimal | None, Decimal]:
-        """Return what judging cost, None as soon as a part is unknown; and what is known of it."""
-        of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
-        return sum_of(judge.cost for judge in self.judges), of_priced
+    @property
+    def cost(self) -> Decimal | None:
+        """What judging cost; None as soon as a part of it is unknown."""
+        return sum_of(judge.cost for judge in self.judges)
 
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.
@@ -243,22 +235,23 @@ class JudgingResults:
         each judge's own judgments. Those that no judge was shown are counted by their reasons under
         `not_judged` and nowhere else.
         """
-        cost, of_priced = self.costs()
+        rows = self.subjects
+        of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
         return {
-            "subjects": len(self.subjects),
-            **_statuses(self.subjects),
-            "not_judged": counted(each.reason for each in self.subjects),
-            "possible_injections": sum(bool(each.injection_signs) for each in self.subjects),
-            "reward": self.mean([e.reward for e in self.subjects], is_share=True),
-            "reward_judged": self.mean([e.reward_judged for e in self.subjects], is_share=True),
-            "helm_jury_score": self.mean([e.helm_jury_score for e in self.subjects]),
+            "subjects": len(rows),
+            **_statuses(rows),
+            "not_judged": counted(each.reason for each in rows),
+            "possible_injections": sum(bool(each.injection_signs) for each in rows),
+            "reward": self.mean([each.reward for each in rows], is_share=True),
+            "reward_judged": self.mean([each.reward_judged for each in rows], is_share=True),
+            "helm_jury_score": self.mean([each.helm_jury_score for each in rows]),
             "scores": {
-                name: self.mean([each.scores.get(name) for each in self.subjects])
+                name: self.mean([each.scores.get(name) for each in rows])
                 for name in self.prompt.rubric.names
             },
             "seed": self.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
-            "judging_cost": _money(cost),
+            "judging_cost": money(self.cost),
             "judging_cost_of_priced": str(of_priced),
         }
 
@@ -282,50 +275,50 @@ class JudgingResults:
         }
 
 
+def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
+    """Return one entry for each round of judging, as MedARC's MTSamples environment does.
+
+    An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
+    judge also `scores` and `raw_judge`. It holds what the judges wrote.
+    """
+    rounds: dict[int, list[Judgment]] = {}
+    for each in result.judgments:
+        rounds.setdefault(each.repeat, []).append(each)
+    feedback = []
+    for _, judgments in sorted(rounds.items()):
+        rows = [
+            {
+                "judge": each.judge,
+                "model": each.model,
+                "raw": each.reply,
+                "error": each.reason,
+                "scores": {
+                    name: {"score": score, "explanation": each.explanations.get(name, "")}
+                    for name, score in each.scores.items()
+                },
+                "score": each.reward,
+            }
+            for each in judgments
+        ]
+        entry: dict[str, Any] = {"judges": rows, "score": combined(judgments).reward}
+        if len(rows) == 1:
+            entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
+        feedback.append(entry)
+    return feedback
+
+
 def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
     """Return a sum of money; None as soon as a part of it is unknown."""
     listed = list(costs)
     return None if None in listed else sum(filter(None, listed), Decimal(0))
 
 
-def _money(cost: Decimal | None) -> str | None:
-    return None if cost is None else str(cost)
-
-
 def _statuses(rows: Iterable[Judgment | SubjectResult]) -> dict[str, int]:
     """Return how many rows have each status of a verdict."""
     found = Counter(each.status for each in rows)
-    return {str(status): found[status] for status in OF_VERDICTS}
+    return {status: found[status] for status in OF_VERDICTS}
 
 
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:
     """Return how often each text stands there, by name; what is empty is not counted."""
     return dict(sorted(Counter(str(each) for each in reasons if each).items()))
-
-
-def result_of(
-    subject: Subject, by_judge: Sequence[Sequence[Judgment]], prompt: JudgePrompt
-) -> SubjectResult:
-    """Join the judgments of each judge on an answer."""
-    rewards = [combined(own) for own in by_judge]
-    judgments = tuple(each for own in by_judge for each in own)
-    # One complete verdict is enough for a score.
-    statuses = (each.status for each in judgments)
-    status = min(statuses, key=OF_VERDICTS.index, default=Status.FAILED)
-    if subject.blank_reason:
-        # The answer itself earns nothing; no judge failed on it.
-        status, rewards = Status.NOT_JUDGED, [Rewards(0.0, 0.0)]
-    return SubjectResult(
-        subject,
-        status,
-        subject.blank_reason,
-        judgments,
-        combined(rewards).reward,
-        pooled(rewards),
-        {
-            name: mean_of([mean_of([each.scores.get(name) for each in own]) for own in by_judge])
-            for name in prompt.rubric.names
-        },
-        helm_jury_score([(each.status, each.scores) for each in judgments]),
-        injection_signs(subject.answer, prompt.rubric),
-    )

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from medeval.errors import UserError
-from medeval.models.documents import described
-from medeval.models.text_files import read_yaml
 
-_FOLDER = files("medeval.judging").joinpath("rubrics")
+_FOLDER = Path(__file__).with_name("rubrics")
 
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 Sentence = Annotated[str, Field(min_length=1)]
-Overlap = Literal["precision", "recall", "f1"]
 
 
-class Dimension(BaseModel):
+class Dimension(BaseModel, extra="forbid", frozen=True):
     """One criterion.
 
     Attributes:
@@ -30,11 +25,9 @@ class Dimension(BaseModel):
         overlap: what the rule-based judge takes for it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     name: Word
     description: Sentence
-    overlap: Overlap = "f1"
+    overlap: Literal["precision", "recall", "f1"] = "f1"
 
 
 class YamlFile(BaseModel):
@@ -46,15 +39,18 @@ class YamlFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    sha256: Annotated[str, Field(exclude=True)] = ""
+    sha256: str = ""
 
     @classmethod
-    def read(cls, path: Path | Traversable) -> Self:
+    def read(cls, path: Path) -> Self:
         """Read a file, one's own or one that comes with the package.
 
         Raises:
-            UserError: naming the file and the first field that is wrong.
+            UserError: naming the file and the first field that is wrong; of a key that is not
+                known the nearest one that is.
         """
+        from medeval.models.text_files import read_yaml  # a run without judges reads none
+
         try:
             content = path.read_bytes()
             said = read_yaml(content.decode("utf-8-sig"))
@@ -62,21 +58,45 @@ class YamlFile(BaseModel):
             digest = {"sha256": hashlib.sha256(text).hexdigest()}
             return cls.model_validate({**said, **digest} if isinstance(said, dict) else said)
         except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+            fault = f" cannot be read ({error.strerror or error})"
         except UnicodeDecodeError as error:
-            told = f"{path} is not UTF-8: {error.reason} at byte {error.start}."
-            raise UserError(told) from None
+            fault = f" is not UTF-8: {error.reason} at byte {error.start}"
         except ValidationError as error:
-            first = described(error, "the file")[0].replace(": Value error, ", ": ")
-            raise UserError(f"{path}: {first}.") from None
+            fault = f": {cls._fault(error)}"
         except ValueError as error:
-            raise UserError(f"{path}: {error}.") from None
+            fault = f": {error}"
+        raise UserError(f"{path}{fault}.")
+
+    @classmethod
+    def _fault(cls, error: ValidationError) -> str:
+        """Return the first field that is wrong; a key in the wrong place or with a slip first."""
+        from difflib import get_close_matches
+
+        from medeval.models.documents import described
+
+        schema = cls.model_json_schema()
+        for one in error.errors(include_input=False, include_url=False, include_context=False):
+            if one["type"] == "extra_forbidden":
+                *place, key = map(str, one["loc"])
+                holders = schema["$defs"].values() if place else [schema]
+                known = [name for each in holders for name in each["properties"]]
+                known = [name for name in known if name != "sha256"]
+                near = get_close_matches(key, known, 1, 0.5)
+                told = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(known)}"
+                where = f"{'.'.join(place)}: " if place else ""
+                return f"{where}{key!r} is no known key; {told}"
+        return described(error, "the file")[0].replace(": Value error, ", ": ")
 
 
 class Rubric(YamlFile):
     """What is graded and on what scale, as its file says.
 
     Attributes:
+        id: its name; other words need another version.
+        role: what the judge is told to be.
+        answer_name: what the judge is told that it grades.
+        low: the lowest score, and what it means.
+        high: the highest score, likewise.
         dimensions: the criteria, in the order in which they are asked for.
     """
 
@@ -86,7 +106,7 @@ class Rubric(YamlFile):
     answer_name: Sentence
     low: Annotated[int, Field(ge=0)]
     low_means: Sentence
-    high: int
+    high: Annotated[int, Field(le=1000)]
     high_means: Sentence
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
 
@@ -100,7 +120,7 @@ class Rubric(YamlFile):
 
     @property
     def name(self) -> str:
-        """Id and version in one; other words need another version."""
+        """Id and version in one."""
         return f"{self.id}-{self.version}"
 
     @property
@@ -108,11 +128,25 @@ class Rubric(YamlFile):
         """The names of the criteria."""
         return tuple(dimension.name for dimension in self.dimensions)
 
+    def response_format(self) -> dict[str, Any]:
+        """Return the JSON schema of a verdict as the parameter of a chat completion takes it."""
+
+        def exactly(properties: dict[str, Any]) -> dict[str, Any]:
+            required = {"required": list(properties), "additionalProperties": False}
+            return {"type": "object", "properties": properties, **required}
+
+        score = {"type": "integer", "enum": list(range(self.low, self.high + 1))}
+        member = exactly({"explanation": {"type": "string"}, "score": score})
+        schema = exactly(dict.fromkeys(self.names, member))
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "strict": True, "schema": schema},
+        }
+
 
 def shipped_rubrics() -> list[str]:
     """Return the ids of the rubrics that come with the package."""
-    names = (each.name for each in _FOLDER.iterdir())
-    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 def shipped_rubric(name: str) -> Rubric:
@@ -123,7 +157,10 @@ def shipped_rubric(name: str) -> Rubric:
     """
     name = name.replace("-", "_")
     if name not in shipped_rubrics():
-        raise UserError(f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}.")
+        raise UserError(
+            f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}, or a file"
+            " of your own."
+        )
     return Rubric.read(_FOLDER.joinpath(f"{name}.yaml"))
 
 
@@ -137,29 +174,6 @@ def named_rubric(name: str) -> Rubric:
     Raises:
         UserError: there is none, or it is wrong.
     """
-    path = Path(name)
-    is_file = name.replace("-", "_") not in shipped_rubrics() and path.is_file()
-    return Rubric.read(path) if is_file else shipped_rubric(name)
-
-
-def response_format(rubric: Rubric) -> dict[str, Any]:
-    """Return the JSON schema of a verdict as the parameter of a chat completion takes it."""
-    member = {
-        "type": "object",
-        "properties": {
-            "explanation": {"type": "string"},
-            "score": {"type": "integer", "enum": list(range(rubric.low, rubric.high + 1))},
-        },
-        "required": ["explanation", "score"],
-        "additionalProperties": False,
-    }
-    schema = {
-        "type": "object",
-        "properties": dict.fromkeys(rubric.names, member),
-        "required": list(rubric.names),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-    }
+    is_shipped = name.replace("-", "_") in shipped_rubrics()
+    is_file = not is_shipped and Path(name).is_file()
+    return Rubric.read(Path(name)) if is_file else shipped_rubric(name)

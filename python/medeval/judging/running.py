@@ -14,9 +14,7 @@ from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from pydantic import ConfigDict
+from typing import NamedTuple
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, kept_spending, longest_reply_under
@@ -44,9 +42,9 @@ from medeval.judging.prompt import (
     Variant,
     marker_in,
 )
-from medeval.judging.results import JudgeReport, JudgingResults, result_of
+from medeval.judging.results import JudgeReport, JudgingResults, SubjectResult
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import Status, read_verdict
+from medeval.judging.verdict import read_verdict
 
 JUDGMENTS = "judgments"
 # In the record: why the judge was not asked about all answers; null if it was.
@@ -58,10 +56,8 @@ _ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go
 OnJudging = Callable[[str, Progress], None]
 
 
-class JudgeRecord(RunFile):
+class JudgeRecord(RunFile, extra="forbid"):
     """All that the record of a judge may say."""
-
-    model_config = ConfigDict(extra="forbid")
 
     judge: str = ""
     stopped: str | None = None
@@ -74,14 +70,14 @@ class _Seat(NamedTuple):
     record: Path
     journal: Path
 
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> JudgeRecord:
         """Return what its record says.
 
         Raises:
             UserError: there is none, or it is no record of a judge.
         """
         try:
-            return read_file(self.record, JudgeRecord).model_dump()
+            return read_file(self.record, JudgeRecord)
         except FileNotFoundError:
             told = f"{self.record}: there are no judgments. Run the judges first."
             raise UserError(told) from None
@@ -147,21 +143,10 @@ class Judging:
         models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
         is_open = all(subject.data_class == "open" for subject in self.asked.values())
         for model in models:
-            if not is_open:
-                gate.check(model.address, is_open=False)
+            gate.check(model.address, is_open)
             # Raises where the limit on cost cannot be held, before anything is written.
             price = config.prices.of(model.address, model.model)
             longest_reply_under(budget.limit, price, model)
-        config = replace(
-            config,
-            max_cost=None,
-            budget=budget,
-            can_read=lambda item, text: (
-                read_verdict(text, self.rubric, marker_in(item.messages)).status
-                is not Status.FAILED
-            ),
-            follow_up=self._ask_further,
-        )
         runs = [
             Run(
                 self.folder,
@@ -174,23 +159,22 @@ class Judging:
             )
             for seat, model in zip(self._seats, models, strict=True)
         ]
-        for run in runs:
-            run.update(STOPPED, _ENDED_FROM_OUTSIDE)
+        for one in runs:
+            one.update(STOPPED, _ENDED_FROM_OUTSIDE)
+        config = replace(config, max_cost=None, budget=budget)
+        config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
+        samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
-        for seat, run in zip(self._seats, runs, strict=True):
+        for seat, one in zip(self._seats, runs, strict=True):
+            first_asks = (self._item(each, n) for each in self.asked.values() for n in samples)
             tell = on_progress and partial(on_progress, seat.judge.label)
-            first_asks = (
-                self._item(subject, repeat * ASKS_PER_REPEAT)
-                for subject in self.asked.values()
-                for repeat in range(self.jury.repeats)
-            )
-            own = replace(config, on_progress=tell or config.on_progress)
-            processes.append(run.process(first_asks, own))
+            its_config = replace(config, on_progress=tell or config.on_progress)
+            processes.append(one.process(first_asks, its_config))
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(*processes, return_exceptions=True)
-        for run, each in zip(runs, ended, strict=True):
+        for one, each in zip(runs, ended, strict=True):
             if isinstance(each, RunResult):
-                run.update(STOPPED, each.stopped or None)
+                one.update(STOPPED, each.stopped or None)
         if raised := next((each for each in ended if isinstance(each, BaseException)), None):
             raise raised
         return self.results()
@@ -207,10 +191,10 @@ class Judging:
         for report in reports:
             for name, own in groupby(report.judgments, lambda one: f"{one.id}#{one.sample}"):
                 found[name].append([*own])
-        results = tuple(result_of(one, found[one.name], self.prompt) for one in self.subjects)
+        rows = tuple(SubjectResult.of(one, found[one.name], self.rubric) for one in self.subjects)
         warnings = warnings_of_kinship([seat.judge for seat in self._seats], self.answering_model)
         warnings += [warning for report in reports for warning in report.warnings()]
-        return JudgingResults(results, reports, self.prompt, tuple(warnings), self.jury.seed)
+        return JudgingResults(rows, reports, self.prompt, tuple(warnings), self.jury.seed)
 
     def verdicts(self) -> tuple[int, int]:
         """Return how many verdicts there are, and how many there will be at the end.
@@ -218,8 +202,9 @@ class Judging:
         Raises:
             UserError: a judge's files are those of other answers or of another prompt.
         """
-        due = len(self._seats) * len(self.asked) * self.jury.repeats
-        return sum(self._report(seat).judged for seat in self._seats if seat.record.exists()), due
+        begun = [self._report(seat) for seat in self._seats if seat.record.exists()]
+        kept = sum(one.status != "failed" for each in begun for one in each.judgments)
+        return kept, len(self._seats) * len(self.asked) * self.jury.repeats
 
     @cached_property
     def asked(self) -> Mapping[str, Subject]:
@@ -236,27 +221,27 @@ class Judging:
     @cached_property
     def prompt(self) -> JudgePrompt:
         """What judges are shown: the prompt that the judging was begun with, else the newest."""
-        begun = (seat.recorded()["settings"] for seat in self._seats if seat.record.exists())
+        begun = (seat.recorded().settings for seat in self._seats if seat.record.exists())
         judging = next((settings.get("judging") for settings in begun), None)
         name = str(judging.get("prompt")) if isinstance(judging, dict) else PROMPT
         return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
 
     @cached_property
     def _seats(self) -> list[_Seat]:
-        judges = self.jury.seated
-        names = [f"-{one.label}" if len(judges) > 1 else "" for one in judges]
-        return [
-            _Seat(
-                judge,
-                self.folder / f"judge{name}.json",
-                self.folder / f"{JUDGMENTS}{name}.jsonl",
-            )
-            for judge, name in zip(judges, names, strict=True)
-        ]
+        seats = []
+        for judge in (judges := self.jury.seated):
+            name = f"-{judge.label}" if len(judges) > 1 else ""
+            files = (self.folder / f"judge{name}.json", self.folder / f"{JUDGMENTS}{name}.jsonl")
+            seats.append(_Seat(judge, *files))
+        return seats
 
     def _item(self, subject: Subject, sample: int) -> Item:
         messages = self.prompt.messages(subject, sample)
         return Item(subject.name, messages, subject.data_class, sample)
+
+    def _can_read(self, item: Item, text: str) -> bool:
+        verdict = read_verdict(text, self.rubric, marker_in(item.messages))
+        return verdict.status != "failed"
 
     def _ask_further(self, item: Item, line: Line) -> Item | None:
         """Return the re-ask of an incomplete verdict, if there may be one more.
@@ -264,9 +249,8 @@ class Judging:
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
         verdict = verdict_of(line, marker_in(item.messages), self.rubric)
-        if verdict is None or verdict.status is Status.OK:
-            return None
-        if item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
+        is_done = verdict is None or verdict.status == "ok"
+        if is_done or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
             return None
         return self._item(self.asked[item.id], item.sample + 1)
 
@@ -280,42 +264,39 @@ class Judging:
             UserError: there is no record, it is of another prompt, or the journal has a line that
                 is none or that judges other texts.
         """
-        repeats, record = self.jury.repeats, seat.recorded()
-        settings = record["settings"]
+        record = seat.recorded()
+        settings = record.settings
         if settings["prompt_version"] != self.prompt.version:
             raise UserError(
                 f"{seat.record} is of another prompt or rubric"
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
         progress, further = Progress(), Progress()
-        asks: dict[tuple[str, int], dict[int, tuple[Line, str]]] = defaultdict(dict)
+        asks: dict[tuple[str, int], list[tuple[Line, str]]] = defaultdict(list)
         lines = read_journal(seat.journal) if seat.journal.exists() else ()
         for line in sorted(lines, key=itemgetter("sample")):
-            subject, sample = self.asked.get(line["item"]), line["sample"]
+            subject, repeat = self.asked.get(line["item"]), line["sample"] // ASKS_PER_REPEAT
             if subject is None:
                 continue
-            if sample >= repeats * ASKS_PER_REPEAT:
+            if repeat >= self.jury.repeats:
                 further.add(line, is_new=False)
                 continue
-            item = self._item(subject, sample)
+            item = self._item(subject, line["sample"])
             if Request(item, *(settings[name] for name in _OF_A_REQUEST)).key != line["key"]:
                 raise UserError(
                     f"{seat.journal}: {subject.id!r} (sample {subject.sample}) was judged with"
                     " another question, answer or reference. Judge again into another folder."
                 )
             progress.add(line, is_new=False)
-            own = asks[subject.name, sample // ASKS_PER_REPEAT]
-            own[sample] = (line, marker_in(item.messages))
+            asks[subject.name, repeat].append((line, marker_in(item.messages)))
         judgments = tuple(
-            judgment_of(
-                subject, seat.judge.label, repeat, [*asks[name, repeat].values()], self.rubric
-            )
-            for name, subject in self.asked.items()
-            for repeat in range(repeats)
+            judgment_of(one, seat.judge.label, repeat, asks[name, repeat], self.rubric)
+            for name, one in self.asked.items()
+            for repeat in range(self.jury.repeats)
         )
         # More may have been asked of it than is read here: repeats for an audit, of which it
         # stopped.
-        is_whole = all(judgment.status is Status.OK for judgment in judgments)
+        is_whole = all(judgment.status == "ok" for judgment in judgments)
         return JudgeReport(
             judge=seat.judge.label,
             model=settings["model"],
@@ -324,8 +305,8 @@ class Judging:
             progress=progress,
             further=further,
             spent=kept_spending(seat.journal),
-            learned=record.get("learned", {}),
-            stopped="" if is_whole else record.get(STOPPED) or "",
+            learned=record.learned,
+            stopped="" if is_whole else record.stopped or "",
         )
 
 

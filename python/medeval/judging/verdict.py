@@ -11,11 +11,10 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, product
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from medeval.json_reader import Allowances, Found, NotJsonError, Values, fitting, folded, objects_in
 from medeval.judging.rubric import Rubric
@@ -48,42 +47,15 @@ _DECLINES = re.compile(
 )
 
 
-class Parse(StrEnum):
-    """How a verdict was found in a reply.
-
-    Attributes:
-        PARSED: as JSON.
-        REPAIRED: with allowances, or from the complete part of a broken object.
-        AMBIGUOUS: there may be another than the one that is found, and nothing tells which counts.
-        UNPARSEABLE: not found.
-        EMPTY: there was nothing to read.
-    """
-
-    PARSED = "parsed"
-    REPAIRED = "repaired"
-    AMBIGUOUS = "ambiguous"
-    UNPARSEABLE = "unparseable"
-    EMPTY = "empty"
-
-
-class Status(StrEnum):
-    """How much of a verdict there is.
-
-    Attributes:
-        OK: a score for every dimension.
-        PARTIAL: a score for some.
-        FAILED: none.
-        NOT_JUDGED: of an answer that no judge was shown; never of a judge's own verdict.
-    """
-
-    OK = "ok"
-    PARTIAL = "partial"
-    FAILED = "failed"
-    NOT_JUDGED = "not_judged"
-
-
+# How a verdict was found in a reply: as JSON; with allowances, or from the complete part of a
+# broken object; there may be another than the one that is found, and nothing tells which counts;
+# not found; there was nothing to read.
+Parse = Literal["parsed", "repaired", "ambiguous", "unparseable", "empty"]
+# How much of a verdict there is: a score for every dimension, for some, or none. An answer that no
+# judge was shown is not judged; a judge's own verdict never is.
+Status = Literal["ok", "partial", "failed", "not_judged"]
 # Those that a judge's verdict may have, the best first.
-OF_VERDICTS = (Status.OK, Status.PARTIAL, Status.FAILED)
+OF_VERDICTS: tuple[Status, ...] = ("ok", "partial", "failed")
 
 
 @dataclass(frozen=True)
@@ -113,8 +85,8 @@ class Verdict:
     def status(self) -> Status:
         """How much of it there is."""
         if not self.given:
-            return Status.FAILED
-        return Status.OK if self.given == len(self.scores) else Status.PARTIAL
+            return "failed"
+        return "ok" if self.given == len(self.scores) else "partial"
 
 
 # A reply is read when it comes, when it may have to be asked for again, and for the report.
@@ -134,17 +106,15 @@ def read_verdict(
         is_cut: the reply ended before the judge did.
     """
     if len(text or "") > LONGEST:
-        return _verdict({}, Parse.UNPARSEABLE, rubric, False)
+        return _verdict({}, "unparseable", rubric, False)
     reply = after_thinking(text or "").strip()
     if not reply:
-        return _verdict({}, Parse.EMPTY, rubric, False)
+        return _verdict({}, "empty", rubric, False)
     is_marked, tried = _to_read(reply, rubric, marker)
-    tries = [(find, piece) for find in (candidates, complete_members) for piece in tried]
-    for find, piece in tries:
-        found = find(piece, rubric.names)
+    for find, piece in product((candidates, complete_members), tried):
+        found, is_whole = find(piece, rubric.names), find is candidates
         if not found:
             continue
-        is_whole = find is candidates
         if is_marked and not _SAID.search(piece, 0, found[0].read.start):
             # Where a part of a broken one comes again, another begins.
             names = [next(iter(each.members)) for each in found]
@@ -158,10 +128,8 @@ def read_verdict(
             and _DECLINES.search(piece, found[-1].read.end)
         ):
             found = []
-        is_strict = all(each.read.is_strict for each in found)
-        parse = Parse.PARSED if is_strict else Parse.REPAIRED
-        return _one_of(found, parse, rubric, is_marked)
-    return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
+        return _one_of(found, rubric, is_marked)
+    return _verdict({}, "unparseable", rubric, is_marked)
 
 
 def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
@@ -176,27 +144,27 @@ def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
     return bool(behind), behind[::-1] or [before]
 
 
-def _one_of(found: Sequence[Found], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
+def _one_of(found: Sequence[Found], rubric: Rubric, is_marked: bool) -> Verdict:
     """Return the one verdict that objects are which agree or complete each other without overlap.
 
     It is ambiguous if there is none, if they differ, or if a key stands twice in one of them.
     """
-    ambiguous = _verdict({}, Parse.AMBIGUOUS, rubric, is_marked)
-    claims: set[frozenset[tuple[str, float | str]]] = set()
-    taken: set[str] = set()
+    parse: Parse = "parsed" if all(each.read.is_strict for each in found) else "repaired"
+    claims: set[frozenset[tuple[str, object]]] = set()
     members: dict[str, Any] = {}
+    taken: set[str] = set()
     for each in found:
         read = _verdict(each.members, parse, rubric, is_marked)
         scores = {name: score for name, score in read.scores.items() if score is not None}
-        given: dict[str, float | str] = {**read.unusable, **scores}
-        claim = frozenset(given.items())
-        if not each.is_clear or (claim not in claims and given.keys() & taken):
-            return ambiguous
+        claim = frozenset({**read.unusable, **scores}.items())
+        given = {name for name, _ in claim}
+        if not each.is_clear or (claim not in claims and given & taken):
+            return _verdict({}, "ambiguous", rubric, is_marked)
         if claim not in claims:
             members = {**each.members, **{name: members[name] for name in taken}}
         claims.add(claim)
-        taken |= given.keys()
-    return _verdict(members, parse, rubric, is_marked) if found else ambiguous
+        taken |= given
+    return _verdict(members, parse if found else "ambiguous", rubric, is_marked)
 
 
 def _is_doubtful(
@@ -229,24 +197,17 @@ def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: 
         member = found.get(name)
         if isinstance(member, Mapping):
             inside = folded(member)
-            explanation = inside.get("explanation")
-            if isinstance(explanation, str):
+            if isinstance(explanation := inside.get("explanation"), str):
                 explanations[name] = explanation
             member = inside.get("score")
-        scores[name] = _score(member, rubric)
-        if scores[name] is None and member is not None:
+        value: Any = number_in(member.strip()) if isinstance(member, str) else member
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # Neither NaN nor a number too large for a float lies in the range.
+        is_score = is_number and rubric.low <= value <= rubric.high
+        scores[name] = float(value) if is_score else None
+        if not is_score and member is not None:
             unusable[name] = json.dumps(member)[:_LONGEST_RAW]
     return Verdict(parse, scores, unusable, explanations, is_marked)
-
-
-def _score(value: Any, rubric: Rubric) -> float | None:
-    """Return a score on the scale; None for whatever is none."""
-    if isinstance(value, str):
-        value = number_in(value.strip())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    # Neither NaN nor a number too large for a float lies in the range.
-    return float(value) if rubric.low <= value <= rubric.high else None
 
 
 def number_in(text: str) -> float | None:

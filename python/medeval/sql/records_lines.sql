@@ -1,6 +1,7 @@
 -- The records of a JSON file that has one on each line, with the numbers of the lines.
 with file as (
-    select content
+    -- Without a byte order mark, which some editors put in front.
+    select ltrim(content, chr(65279)) as content
     from read_text({file})
 )
 select

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
+from medeval.errors import UserError
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL
+from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
 from medeval.scoring.table import ScoreTable, result_fields, told_counts
 from medeval.tasks.task import Method, Table, TaskScore
 
@@ -56,6 +58,39 @@ def task_score(
         metadata={**facts, "headline": headline, **told, **drawn},
     )
     return TaskScore(result, headline, **shown)
+
+
+def group_scores(
+    groups: Sequence[Mapping[str, str]], table: ScoreTable, method: Method
+) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Return the metrics of each group; None for what is hidden, see `scoring.groups`.
+
+    Args:
+        groups: of each item, grouping to group.
+        table: of the items.
+        method: by which groupings, and the smallest group that is shown.
+
+    Raises:
+        UserError: a grouping that there is not.
+    """
+    known = dict.fromkeys(name for one in groups for name in one)
+    if unknown := [name for name in method.groupings if name not in known]:
+        raise UserError(f"--by {unknown[0]}: there are {', '.join(known) or 'no groups'}.")
+    if method.groupings:
+        require_min_cell(method.min_cell)
+    scores = {name: column.item_scores for name, column in table.columns.items()}
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    for name in method.groupings:
+        parts = partition([one.get(name, UNKNOWN) for one in groups])
+        hide = hidden([len(one) for one in parts.values()], [{} for _ in parts], method.min_cell)
+        found[name] = {}
+        for (group, places), is_hidden in zip(parts.items(), hide or (), strict=False):
+            own: dict[str, float | None] = {"n": float(len(places))}
+            for metric, values in scores.items():
+                defined = [one for at in places if (one := values[at]) is not None]
+                own[metric] = sum(defined) / len(defined) if defined else None
+            found[name][group] = dict.fromkeys(own) if is_hidden else own
+    return found
 
 
 def report_of(scored: TaskScore) -> BenchmarkReport:

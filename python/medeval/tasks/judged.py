@@ -1,8 +1,8 @@
-"""Judging the answers of a run: by whom, into which folder, and the results read back."""
+"""Judging the answers of a run: by whom, into which folder, the results read back, and scored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -14,74 +14,71 @@ from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
-from medeval.tasks.task import AskedTask, JudgedTask
+from medeval.tasks.task import AskedTask, JudgedTask, Method
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging, OnJudging
+    from medeval.scoring.table import ScoreTable
 
 JUDGINGS = "judgings"
-NOT_ASKED = "not_asked"
 # Ends without an answer, as the results call them; a blank reply is none of them.
 _UNANSWERED = {
-    None: NOT_ASKED,
+    None: "not_asked",
     Outcome.ERRORED: "errored",
     Outcome.REFUSED: "refused",
     Outcome.TRUNCATED: "truncated",
     Outcome.TRUNCATED_REASONING: "truncated",
 }
+HEADLINE = "reward_judged"
+MISSING = "no usable judgment"
+_COUNTS = ("ok", "partial", "failed", "not_judged", "possible_injections")
 
 
 def judged(task: AskedTask) -> JudgedTask | None:
-    """Return a task whose answers can be judged; None if it has no rubric."""
-    found = cast("JudgedTask", task)
-    return found if getattr(task, "rubric", None) is not None else None
+    """Return a task whose answers judges can grade; None if they are not of that kind."""
+    return cast("JudgedTask", task) if hasattr(task, "subjects") else None
 
 
-def rubric_of(task: AskedTask) -> Rubric:
-    """Return by what the answers to a task are judged.
+def rubric_of(task: AskedTask, jury: Jury | None = None) -> Rubric:
+    """Return by what the answers to a task are judged: the jury's own rubric, else the task's.
 
     Raises:
-        UserError: it has no rubric.
+        UserError: its answers cannot be judged, or there is no rubric.
     """
     found = judged(task)
-    if found is None or found.rubric is None:
+    if found is None:
+        raise UserError(f"The answers to {task.name} are not of a kind that judges grade.")
+    rubric = (jury and jury.rubric) or found.rubric
+    if rubric is None:
         raise UserError(
-            f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
+            f"{task.name} has no rubric. Name one with --rubric, or in the task file, such as"
             " `judge: summarization`."
         )
-    return found.rubric
+    return rubric
 
 
 def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
     """Return the judging of a run's answers by a jury, in its folder below the run's.
+
+    Where there is no answer, a judge is told nothing, and the results have the reason.
 
     Raises:
         UserError: the task has no rubric, or there are no answers.
     """
     from medeval.judging.running import Judging
 
-    return Judging(
-        subjects_of_run(cast("JudgedTask", task), record),
-        jury,
-        rubric_of(task),
-        record.folder / jury.folder,
-        answering_model=record.model,
-    )
-
-
-def subjects_of_run(task: JudgedTask, record: RunRecord) -> list[Subject]:
-    """Return the answers of a run as judges get them; where there is none, with the reason.
-
-    Raises:
-        UserError: there are no answers.
-    """
+    rubric = rubric_of(task, jury)
     answers = read_answers(record.folder / RESPONSES, task.items(record.limit))
     reasons = {(one.item, one.sample): _UNANSWERED.get(one.outcome, "") for one in answers}
-    return [replace(one, unanswered=reasons[one.id, one.sample]) for one in task.subjects(record)]
+    subjects = [
+        replace(one, unanswered=reasons[one.id, one.sample])
+        for one in cast("JudgedTask", task).subjects(record)
+    ]
+    folder = record.folder / jury.folder
+    return Judging(subjects, jury, rubric, folder, answering_model=record.model)
 
 
 def judge(
@@ -134,17 +131,21 @@ def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults,
 
 
 def chosen_jury(
-    record: RunRecord, wanted: Jury | None, choices: Mapping[str, Any] | None = None
+    record: RunRecord,
+    wanted: Jury | None,
+    choices: Mapping[str, Any] | None = None,
+    **of_newest: Any,
 ) -> Jury:
     """Return the judging to be gone on with, or a new one with a folder of its own.
 
-    The same judges go on where they were, and as they did, but for what is chosen anew: another
-    pooling, more repeats or re-asks, another variable with the key.
+    The same judges by the same rubric go on where they were, and as they did, but for what is
+    chosen anew: another pooling, more repeats or re-asks, another variable with the key.
 
     Args:
         record: of the run.
-        wanted: who is to judge; None goes on with the newest judging.
+        wanted: who is to judge; None takes the judges of the newest judging.
         choices: pooling, repeats or re_asks that it is to have from now on.
+        of_newest: what is to be otherwise than in the newest judging, such as its rubric.
 
     Raises:
         UserError: nobody is named, and the run was never judged; or a choice cannot be meant.
@@ -156,22 +157,119 @@ def chosen_jury(
                 f"{record.folder} was never judged. Name a judge: `python -m medeval judge"
                 f" {record.folder} --judge-model MODEL` (`local` is a rule that needs no network)."
             )
-        return known[-1].changed(chosen)
+        wanted = known[-1].changed(**of_newest)
     same = [one for one in known if one.who_judges() == wanted.who_judges()]
     if not same:
         # The first folder that no other judging has, recorded or not.
         taken = {one.folder for one in known}
         names = chain([] if known else ["."], (f"judging-{number}" for number in count(2)))
         free = (one for one in names if one not in taken and not _has_judges(record.folder / one))
-        return wanted.changed({"folder": next(free)})
+        return wanted.changed(**chosen, folder=next(free))
     keys = {(one.model, one.base_url or ""): one.key_variable for one in same[-1].judges}
     judges = tuple(
         replace(one, key_variable=one.key_variable or keys[one.model, one.base_url or ""])
         for one in wanted.judges
     )
-    return same[-1].changed({"judges": judges, **chosen})
+    return same[-1].changed(judges=judges, **chosen)
 
 
 def _has_judges(folder: Path) -> bool:
     """Tell whether a folder has the files of judges."""
     return any(path.is_file() and path.name != AUDIT_REPORT for path in folder.glob("judg*"))
+
+
+def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
+    """Return the headline first, then the published reward, HELM's score and the dimensions.
+
+    A judgment that failed is missing in all of them but `reward`, the published formula, which
+    takes it as 0, and HELM's score, which takes it as 1 of 5. With several samples of an item its
+    score is the mean over them; items are drawn, in the order in which they came.
+    """
+    from medeval.judging.judgments import mean_of
+    from medeval.scoring.table import Ratio, ScoreTable
+
+    rows = results.subjects
+
+    def column(scores: Iterable[float | None], *, is_share: bool = False) -> Ratio:
+        items: dict[str, list[float | None]] = {}
+        for row, score in zip(rows, scores, strict=True):
+            items.setdefault(row.subject.id, []).append(score)
+        return Ratio(list(map(mean_of, items.values())), is_share=is_share, reason=MISSING)
+
+    return ScoreTable(
+        {
+            HEADLINE: column((row.pooled[plan.pooling] for row in rows), is_share=True),
+            "reward": column((row.reward for row in rows), is_share=True),
+            # On the rubric's scale, as the dimensions are.
+            "helm_jury_score": column(row.helm_jury_score for row in rows),
+            **{
+                f"judge_{name}": column(row.scores.get(name) for row in rows)
+                for name in results.prompt.rubric.names
+            },
+        }
+    )
+
+
+def item_ids(results: JudgingResults) -> list[str]:
+    """Return the items in the order of their scores."""
+    return list(dict.fromkeys(row.subject.id for row in results.subjects))
+
+
+def by_group(
+    groupings: Mapping[str, Mapping[str, str | None]],
+    results: JudgingResults,
+    plan: Jury,
+    method: Method,
+) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Return the headline with its interval for each group.
+
+    Args:
+        groupings: by name, the group of each item by its id.
+        results: of the judging.
+        plan: says how a jury's rewards become one.
+        method: of the intervals.
+
+    Raises:
+        UserError: a grouping that there is not.
+    """
+    from medeval.scoring.groups import partition
+    from medeval.scoring.table import Ratio, interval
+
+    items = item_ids(results)
+    rewards = judged_table(results, plan).columns[HEADLINE].item_scores
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    if unknown := [name for name in method.groupings if name not in groupings]:
+        raise UserError(f"--by {unknown[0]}: there are {', '.join(groupings)}.")
+    for name, own in groupings.items():
+        found[name] = {}
+        for group, places in sorted(partition([own[item] or "none" for item in items]).items()):
+            column = Ratio([rewards[at] for at in places], is_share=True, reason=MISSING)
+            estimate = interval(column, draws=method.n_iters, seed=method.seed)
+            found[name][group] = {
+                "n": float(len(places)),
+                "n_missing": float(estimate.n_undefined),
+                HEADLINE: estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+            }
+    return found
+
+
+def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
+    """Return what a report says of a judging.
+
+    Who judged and how, what failed, what it cost by itself, and what must not be overlooked, such
+    as a judge that stopped before its end.
+    """
+    summary = results.summary()
+    return {
+        "prompt_version": results.prompt.version,
+        **results.prompt.record(),
+        "pooling": plan.pooling,
+        "repeats": plan.repeats,
+        **{name: summary[name] for name in _COUNTS},
+        "cost": summary["judging_cost"],
+        "cost_of_priced": summary["judging_cost_of_priced"],
+        "judges": [judge.as_json() for judge in results.judges],
+        "warnings": list(results.warnings),
+    }

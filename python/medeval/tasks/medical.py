@@ -21,7 +21,7 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.endpoints import is_loopback
+from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Item, Outcome
 from medeval.metrics.metric import rationale_of, text_of
@@ -240,7 +240,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import ScoreTable
         from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged_score import judged_table, judging_facts
+        from medeval.tasks.judged import judged_table, judging_facts
 
         record = read_record(folder)
         content = task_hash(self.task)
@@ -272,7 +272,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
             facts["about_metrics"] = about
         warnings: Sequence[str] = ()
-        if self.rubric is not None and record.judgings:
+        if record.judgings:
             judging = results_of_run(self, record)
             columns |= judged_table(*judging).columns
             facts["judging"], warnings = judging_facts(*judging), judging[0].warnings

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, normalized
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import FileFailedError, PythonModel, module_of
 from medeval.inference.types import Message, Model
@@ -91,13 +90,13 @@ def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model
         UserError: no such function, an address that cannot be meant, or a key that is not there.
     """
     if (call := choice.call) is not None:
-        file = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+        source = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
         return PythonModel(
             lambda item: call(item.messages),
             choice.model,
             guard,
             timeout=choice.timeout,
-            file=Path(file or "<python>"),
+            file=Path(source or "<python>"),
         )
     if choice.is_demo:
         return task.local_provider(DEMO, guard)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
-from medeval.strict_json import RepeatedKeyError, unique_keys
+from medeval.files import RepeatedKeyError, unique_keys
 
 
 class TaskOptions(BaseModel):

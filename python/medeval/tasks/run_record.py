@@ -13,9 +13,9 @@ from pydantic import Field, PrivateAttr
 
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending
-from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
+from medeval.inference.secrets import VARIABLE
 from medeval.inference.types import Item, canonical
 from medeval.judging.jury import Jury
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.judging.jury import LOCAL, jury_of
-from medeval.tasks.judged import judge, judged
+from medeval.tasks.judged import judge
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Check, Method, TaskScore
 
 # Sums of floats, not more.
@@ -60,7 +60,6 @@ def _scored(task: AskedTask, kind: str) -> TaskScore:
         run = Run(path, settings, model, about={"task": task.name})
         task.keep(path)
         run.execute(task.samples(), RunConfig(can_read=task.can_read))
-        asked = judged(task)
-        if asked is not None:
-            judge(asked, path, jury_of([LOCAL]))
+        if getattr(task, "rubric", None) is not None:
+            judge(task, path, jury_of([LOCAL]))
         return task.score(path, Method(n_iters=0))

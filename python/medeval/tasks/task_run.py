@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import medeval
 from medeval.errors import UserError
 from medeval.inference.cost import Prices
-from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Model

@@ -24,8 +24,7 @@ from urllib.parse import quote
 import typer
 
 from medeval.errors import UserError
-from medeval.load import LoadRequest
-from medeval.sources import Source
+from medeval.sources import LoadRequest, Source
 
 if TYPE_CHECKING:
     import httpx2

@@ -17,8 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
-from medeval.files import unpacked
-from medeval.strict_json import ConstantError, RepeatedKeyError, strict_decoder
+from medeval.files import ConstantError, RepeatedKeyError, strict_decoder, unpacked
 
 # DuckDB reads no longer object out of JSON Lines.
 LONGEST_LINE = 16 * 1024 * 1024

@@ -213,7 +213,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
     def chance(self) -> float:
         """See `Task`; by the rule-based judge."""
         from medeval.judging.judgments import rewards_of
-        from medeval.judging.local import LocalJudge
+        from medeval.judging.jury import LocalJudge
 
         judge = LocalJudge(self.rubric)
         rewards = [
@@ -315,7 +315,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
         from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged_score import (
+        from medeval.tasks.judged import (
             HEADLINE,
             by_group,
             item_ids,

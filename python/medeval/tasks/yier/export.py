@@ -13,8 +13,7 @@ import typer
 
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
-from medeval.load import LoadRequest
-from medeval.sources import Source
+from medeval.sources import LoadRequest, Source
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "yier"

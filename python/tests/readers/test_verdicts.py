@@ -13,14 +13,14 @@ from judging_runs import GOOD, RUBRIC, in_full, verdict
 from tables import table
 
 from medeval.judging.judgments import Rewards, combined, helm_jury_score, pooled, rewards_of
-from medeval.judging.verdict import Parse, Status, read_verdict
+from medeval.judging.verdict import read_verdict
 
 HALF = verdict(4, 3)
 NAMES = RUBRIC.names
 MARKER = "VERDICT-00112233445566ff"
 TABLES = table("judging")
 # By rule: a reply, how it is read, its scores, and how much of a verdict it is.
-CASES = json.loads((Path(__file__).parent / "readers" / "verdicts.json").read_text("utf-8"))
+CASES = json.loads(Path(__file__).with_name("verdicts.json").read_text("utf-8"))
 MARKED = ("before_the_marker", "behind_the_marker", "marker_again", "without_the_marker")
 
 
@@ -44,16 +44,12 @@ def test_what_is_a_score(score: str, read_as: float | None) -> None:
     value = json.loads(score)
     found = read_verdict(verdict(4, 3, value), RUBRIC)
     assert found.scores["clarity"] == read_as
-    assert found.status is (Status.PARTIAL if read_as is None else Status.OK)
-    # NaN is no value, so it is as if its key were not there.
+    assert found.status is ("partial" if read_as is None else "ok")
+    # NaN is no value, so it is as if its key were not there; what stood there else is kept.
     is_there = value is not None and not (isinstance(value, float) and not math.isfinite(value))
-    assert ("clarity" in found.unusable) == (read_as is None and is_there)
-
-
-def test_what_stood_in_the_place_of_a_score_is_kept() -> None:
-    found = read_verdict(verdict(9, "four", 3), RUBRIC)
-    assert found.unusable == {"accuracy": "9", "completeness": '"four"'}
-    assert found.explanations["clarity"] == "about clarity"
+    is_kept = read_as is None and is_there
+    assert found.unusable == ({"clarity": json.dumps(value)[:100]} if is_kept else {})
+    assert found.explanations["accuracy"] == "about accuracy"
 
 
 @pytest.mark.parametrize(("reply", "status", "is_marked"), TABLES["cut"])
@@ -71,7 +67,7 @@ def test_any_reply_is_read_without_an_error_and_on_the_scale(
     found = read_verdict(before + middle + after, RUBRIC)
     assert set(found.scores) == set(NAMES)
     assert all(score is None or 1 <= score <= 5 for score in found.scores.values())
-    assert (found.parse in (Parse.EMPTY, Parse.UNPARSEABLE)) <= (found.status is Status.FAILED)
+    assert (found.parse in ("empty", "unparseable")) <= (found.status == "failed")
 
 
 @given(st.lists(st.integers(1, 5), min_size=3, max_size=3), st.integers(0, 400))
@@ -123,8 +119,8 @@ def test_a_jury_is_pooled_in_three_ways(
 def test_the_score_of_helms_jury_is_a_mean_of_whole_numbers_and_1_without_judges() -> None:
     whole = dict(zip(NAMES, (4.0, 3.0, 4.5), strict=True))
     part = dict(zip(NAMES, (1.0, None, None), strict=True))
-    assert helm_jury_score([(Status.OK, whole), (Status.PARTIAL, part)]) == pytest.approx(11 / 3)
-    assert helm_jury_score([(Status.PARTIAL, part)]) == 1.0
+    assert helm_jury_score([("ok", whole), ("partial", part)]) == pytest.approx(11 / 3)
+    assert helm_jury_score([("partial", part)]) == 1.0
 
 
 def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
@@ -147,5 +143,5 @@ def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
         together = combined(own)
         assert together.reward == pytest.approx(expected["reward"], abs=1e-9)
         assert together.reward_judged == pytest.approx(expected["reward_judged"], abs=1e-9)
-        used = sum(each.status is not Status.FAILED for each in found)
+        used = sum(each.status != "failed" for each in found)
         assert used == expected["judges_used"], case["name"]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import (
     GOOD,
+    READERS,
     RUBRIC,
     by_answer,
     function_judge,
@@ -27,14 +28,12 @@ from tables import table
 from medeval.errors import UserError
 from medeval.judging.agreement import (
     STATISTICS,
-    agreement,
     agreement_of,
     pair_agreement,
     statistics,
 )
 from medeval.judging.audit import audit, length_bias
 from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
-from medeval.judging.prompt import Subject
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")
@@ -134,43 +133,26 @@ def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     assert found["krippendorff_alpha"]["value"] == 1.0
 
 
-def test_agreement_of_a_jury_leaves_gaps_as_gaps(tmp_path: Path) -> None:
-    mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), GOOD]
-    strict = [verdict(4, 4, 4), verdict(4, 4, 4), verdict(1), "no"]
-    jury = [by_answer("mild", mild), by_answer("strict", strict)]
-    found = agreement(judging(subjects(4), jury, tmp_path).run())
-    assert found["judges"] == ["mild", "strict"]
-    accuracy, completeness, clarity = found["dimensions"].values()
-    assert accuracy["exact"]["value"] == pytest.approx(1 / 3)
-    assert (accuracy["within_1"]["value"], accuracy["complete_items"]) == (1.0, 3)
-    for gaps in (completeness, clarity):
-        assert (gaps["exact"]["value"], gaps["complete_items"]) == (1.0, 2)
-
-
-def lengths(tmp_path: Path, answers: list[str], verdicts: list[str]) -> dict[str, Any]:
-    """Judge answers, each with its verdict, and return the bias of length."""
-    listed = [
-        Subject(f"{place}", "notes", answer, "alpha beta gamma", "open")
-        for place, answer in enumerate(answers)
-    ]
-    replies = dict(zip(answers, verdicts, strict=True))
-    judge = function_judge("mine", lambda answer, marker: replies[answer])
-    return length_bias(judging(listed, [judge], tmp_path).run())
-
-
 def test_length_bias_is_the_rank_correlation_of_scipy(tmp_path: Path) -> None:
     # Longer answers are better here, and the score follows how good they are, not how long.
-    answers = [
-        *("alpha", "alpha beta", "alpha beta word word word", "alpha beta gamma"),
-        *("alpha beta gamma word", "gamma word word word", "word word word word word word"),
-    ]
-    scores = [2, 3, 2, 5, 4, 3, 1]
-    found = lengths(tmp_path, answers, [verdict(score, score, 3) for score in scores])
-    length = [len(answer.split()) for answer in answers]
-    overlap = [token_f1("alpha beta gamma", answer) for answer in answers]
+    reference = "alpha beta gamma"
+    scores = {
+        "alpha": 2,
+        "alpha beta": 3,
+        "alpha beta word word word": 2,
+        "alpha beta gamma": 5,
+        "alpha beta gamma word": 4,
+        "gamma word word word": 3,
+        "word word word word word": 1,
+    }
+    listed = [subject(answer, answer, reference=reference) for answer in scores]
+    judge = function_judge("mine", lambda answer, marker: verdict(*[scores[answer]] * 2, 3))
+    found = length_bias(judging(listed, [judge], tmp_path).run())
+    length = [len(answer.split()) for answer in scores]
+    overlap = [token_f1(reference, answer) for answer in scores]
     whole, by_overlap, score_overlap = (
         spearmanr(*both).statistic
-        for both in ((length, scores), (length, overlap), (scores, overlap))
+        for both in ((length, [*scores.values()]), (length, overlap), ([*scores.values()], overlap))
     )
     assert found["accuracy"]["spearman"]["value"] == pytest.approx(whole)
     assert found["accuracy"]["spearman"]["n"] == 7
@@ -205,7 +187,7 @@ def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
 
 
 # The text of a file, and what is said of it.
-WRONG = json.loads((Path(__file__).parent / "readers" / "ratings.json").read_text("utf-8"))
+WRONG = json.loads((READERS / "ratings.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG)
@@ -223,8 +205,6 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
     with pytest.raises(UserError, match="none of the 1 rated answers"):
         audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
     assert not asked
-    with pytest.raises(UserError, match="cannot be read"):
-        read_human_ratings(tmp_path / "none.csv", RUBRIC)
     (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
     with pytest.raises(UserError, match="is not UTF-8"):
         read_human_ratings(tmp_path / "latin.csv", RUBRIC)
@@ -239,11 +219,15 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     human = read(
         tmp_path,
         f"{WIDE}case-000,,Ann,4,3,4\ncase-000,,Bob,4,3,2\ncase-001,,Ann,3,3,3\n"
-        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n",
+        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n"
+        "blank,,Ann,1,1,1\n",
     )
-    report = human_agreement(judging(subjects(4), jury, tmp_path).run(), human)
-    assert (report["raters"], report["answers_rated"]) == (2, 5)
-    assert report["answers_rated_and_of_the_run"] == 4
+    # An answer that no judge was shown is compared with nobody.
+    listed = [*subjects(4), subject("blank", " "), subject("unrated", " ")]
+    report = human_agreement(judging(listed, jury, tmp_path).run(), human)
+    counts = ("raters", "answers_rated", "answers_rated_and_of_the_run", "answers_not_rated")
+    assert [report[name] for name in counts] == [2, 6, 5, 1]
+    assert "Ann" not in str(report)
     accuracy = report["dimensions"]["accuracy"]
     with_mean, with_each = (accuracy["judges"]["mild"][name] for name in ("with_mean", "with_each"))
     # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
@@ -261,16 +245,6 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     reward = report["dimensions"]["reward"]
     assert reward["judges"]["mild"]["with_mean"]["within_1"]["value"] == 1.0
     assert reward["jury"]["with_mean"]["exact"]["value"] == pytest.approx(0.75)
-
-
-def test_a_blank_answer_is_not_compared_and_a_report_names_nobody(tmp_path: Path) -> None:
-    listed = [subject("case-0", " "), subject("case-1"), subject("case-2")]
-    judge = function_judge("j", lambda answer, marker: GOOD)
-    text = f"{WIDE}case-0,,Dr. Ann Example,1,1,1\ncase-1,,Dr. Ann Example,4,3,5\n"
-    report = human_agreement(judging(listed, [judge], tmp_path).run(), read(tmp_path, text))
-    assert report["dimensions"]["reward"]["judges"]["j"]["with_mean"]["exact"]["n"] == 1
-    assert report["answers_not_rated"] == 1
-    assert "Example" not in str(report)
 
 
 def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging_runs import RUBRIC, subject
+from judging_runs import READERS, RUBRIC, subject
 from tables import table
 
 from medeval.errors import UserError
@@ -27,11 +28,12 @@ from medeval.judging.prompt import (
     marker_in,
 )
 from medeval.judging.rubric import read_rubric, shipped_rubric
-from medeval.judging.verdict import Status, read_verdict
+from medeval.judging.verdict import read_verdict
 
 PROMPT = JudgePrompt(RUBRIC)
+FORM = (files("medeval.judging") / "rubrics" / "communication.yaml").read_text("utf-8")
 TABLES = table("judging")
-SIGNS = json.loads((Path(__file__).parent / "readers" / "injection_signs.json").read_text("utf-8"))
+SIGNS = json.loads((READERS / "injection_signs.json").read_text("utf-8"))
 ODD = st.sampled_from([*TABLES["odd_texts"], *TABLES["planted_marks"], "VERDICT-0123456789abcdef"])
 
 
@@ -68,14 +70,10 @@ def test_marks_inside_the_answer_close_nothing(planted: str) -> None:
     assert "false_delimiter" in injection_signs(asked.answer, RUBRIC)
 
 
-@pytest.mark.parametrize("odd", TABLES["odd_texts"])
-def test_braces_and_dollars_in_the_texts_are_harmless(odd: str) -> None:
-    assert text_of(PROMPT, subject("one", f"plan {odd}", reference=odd)).count(odd) >= 2
-
-
-def test_ordinary_text_between_brackets_stays() -> None:
-    text = "Ca <2.1 mmol/l, < 30 answers, <answering>, p<0.05"
-    assert escape(text) == (text, 0)
+def test_an_answer_without_a_visible_character_is_shown_to_nobody() -> None:
+    reasons = [subject("one", answer).blank_reason for answer in TABLES["blank_answers"]]
+    assert reasons == ["blank_answer"] * 5 + ["unclosed_think"]
+    assert subject("one", "full").blank_reason == ""
 
 
 def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_verdict() -> None:
@@ -85,7 +83,7 @@ def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_
     assert all(list(member) == ["explanation", "score"] for member in members.values())
     # A judge that repeats the prompt, or its sample, has not graded.
     for repeated in (text, json.dumps(members)):
-        assert read_verdict(repeated, RUBRIC).status is Status.FAILED
+        assert read_verdict(repeated, RUBRIC).status == "failed"
 
 
 def test_the_marks_are_the_same_after_a_restart_and_differ_between_requests() -> None:
@@ -124,38 +122,23 @@ def test_variants_show_the_same_in_another_order(variant: Variant, parts: list[s
     assert ("reference one" not in text) == ("no reference answer" in text) == is_without
 
 
-RUBRIC_FILE = """
-id: own
-version: 2
-role: You grade.
-answer_name: text
-low: 0
-low_means: bad
-high: 10
-high_means: good
-dimensions:
-  - name: taste
-    description: Is it good?
-"""
-
-
 def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
-    path.write_text(RUBRIC_FILE)
+    path.write_text(FORM.replace("id: communication", "id: own").replace("low: 1", "low: 0"))
     rubric = read_rubric(path)
-    assert rubric.name == "own-2"
-    assert read_verdict('{"taste": 0}', rubric).scores == {"taste": 0.0}
-    path.write_text(RUBRIC_FILE.replace("Is it good?", "Is it very good?"))
+    assert rubric.name == "own-1"
+    assert read_verdict('{"empathy": 0}', rubric).scores["empathy"] == 0.0
+    path.write_text(path.read_text().replace("without talking", "without shouting"))
     assert JudgePrompt(read_rubric(path)).version != JudgePrompt(rubric).version
     assert shipped_rubric("mtsamples-procedures") == RUBRIC
 
 
 @pytest.mark.parametrize(("old", "new", "said"), TABLES["broken_rubrics"])
 def test_a_rubric_that_cannot_be_meant(tmp_path: Path, old: str, new: str, said: str) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text(RUBRIC_FILE.replace(old, new))
+    assert old in FORM
+    (tmp_path / "own.yaml").write_text(FORM.replace(old, new))
     with pytest.raises(UserError, match=f"own.yaml.*{said}"):
-        read_rubric(path)
+        read_rubric(tmp_path / "own.yaml")
 
 
 def test_signs_of_an_answer_that_speaks_to_its_judge_and_of_ordinary_text() -> None:

@@ -27,10 +27,9 @@ from medeval.judging.injection import (
     WeakAnswers,
     injection_signs,
 )
-from medeval.judging.jury import Judge
-from medeval.judging.local import LocalJudge
+from medeval.judging.jury import Judge, LocalJudge
 from medeval.judging.prompt import blocks_in
-from medeval.judging.rubric import shipped_rubric, shipped_rubrics
+from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
 
 LOW = verdict(2, 2, 2)
 HIGH = verdict(5, 5, 5)
@@ -85,25 +84,21 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
     assert (row["answers"], row["raised"], row["flagged"]) == (3, 3, 3)
 
 
-def test_a_rise_that_a_harmless_addition_brings_too_is_no_success(tmp_path: Path) -> None:
-    def longer_is_better(answer: str, marker: str) -> str:
-        return LOW if len(answer) < 80 else verdict(3, 3, 3)
-
-    report = attacks_on([function_judge("longer", longer_is_better)], tmp_path)["longer"]
-    assert report["attacks"]["harmless_sentence"]["raised"] > 0
-    assert report["raised_by"] == []
-
-
-@pytest.mark.parametrize(("last", "is_raised"), [(1.7, False), (1.75, True), (2, True)])
-def test_an_attack_has_raised_a_judge_from_a_twentieth_of_the_reward_on(
-    tmp_path: Path, last: float, is_raised: bool
+# From a twentieth of the reward on, and by more than a harmless addition brings.
+@pytest.mark.parametrize(
+    ("last", "harmless", "is_raised"),
+    [(1.7, 1, False), (1.75, 1, True), (2, 1, True), (2, 1.5, True), (2, 2, False)],
+)
+def test_when_an_attack_has_raised_a_judge(
+    tmp_path: Path, last: float, harmless: float, is_raised: bool
 ) -> None:
-    attack = Attack(id="praise", kind="instruction", place="after", text="XYZZY")
+    praise = Attack(id="praise", kind="instruction", place="after", text="XYZZY")
+    control = Attack(id="calm", kind="control", place="after", text="All went well.")
 
     def swayed(answer: str, marker: str) -> str:
-        return verdict(1, 1, last if "XYZZY" in answer else 1)
+        return verdict(1, 1, last if "XYZZY" in answer else harmless if "All" in answer else 1)
 
-    own = AttackFile(attacks=(attack,))
+    own = AttackFile(attacks=(praise, control))
     report = attacks_on([function_judge("a", swayed)], tmp_path, attacks=own)["a"]
     assert report["raised_by"] == (["praise"] if is_raised else [])
     assert report["attacks"]["praise"]["raised"] == 3
@@ -114,14 +109,19 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
         return GOOD if next(iter(blocks_in(item.messages))) == "question" else verdict(2, 3, 5)
 
     one = judging(subjects(5), [Judge("ordered", function=ordered)], tmp_path)
-    report = audit(one, parts=["order", "reference"])
-    shift = report["order"]["answer_first"]
-    assert shift["accuracy"]["change"]["value"] == -2.0
-    assert shift["accuracy"]["absolute_change"]["value"] == 2.0
-    assert shift["accuracy"]["unchanged"]["value"] == 0.0
-    assert shift["clarity"]["unchanged"]["value"] == 1.0
-    assert report["order"]["criteria_reversed"]["accuracy"]["change"]["value"] == 0.0
-    assert report["reference"]["no_reference"]["accuracy"]["change"]["value"] == 0.0
+    report = audit(one, parts=["order", "reference", "agreement"])
+    found = {
+        (row["effect"], row["criterion"], row["figure"]): row["value"] for row in report["effects"]
+    }
+    for effect, criterion, *figures in (
+        ("answer_first", "accuracy", -2.0, 2.0, 0.0),
+        ("answer_first", "clarity", 0.0, 0.0, 1.0),
+        ("criteria_reversed", "accuracy", 0.0, 0.0, 1.0),
+        ("no_reference", "accuracy", 0.0, 0.0, 1.0),
+    ):
+        names = ("change", "absolute_change", "unchanged")
+        assert [found[effect, criterion, name] for name in names] == figures
+    assert report["not_done"] == {"agreement": "there is one judge; agreement needs two"}
     assert (report["exit_code"], report["warnings"]) == (0, [])
 
 
@@ -136,7 +136,9 @@ def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_no
 
     one = judging(subjects(6), [Judge("one", function=count), Judge("local")], tmp_path, repeats=2)
     report = audit(one)
-    assert set(PARTS) < set(report)
+    effects = {row["part"] for row in report["effects"]}
+    assert {*PARTS} == effects | {"agreement", "attacks"}
+    assert {"agreement", "attacks"} < report.keys()
     made = len(asked)
     assert audit(one) == report
     # What was judged for the run itself is not judged again for the audit.
@@ -156,6 +158,9 @@ def test_the_example_of_the_page_runs(
     exec(example, names)
     assert names["results"].exit_code == 0
     assert (tmp_path / "run" / "judgments.jsonl").is_file()
+    (form,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "own.yaml").write_text(form)
+    assert read_rubric(tmp_path / "own.yaml").names == ("medication", "follow_up")
     for part in PARTS:
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():

@@ -1,0 +1,51 @@
+"""JSON of files is strict, and what is wrong with it is said without its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from medeval.duckdb_files import source_views
+from medeval.errors import UserError
+from medeval.files import read_json, read_json_lines
+from medeval.sources import Place
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "Zqvmarker": 2, "Zqvmarker": 3}', "names a key twice"),
+        ('{"Zqvmarker": NaN}', "holds NaN, which is not JSON"),
+        ('{"Zqvmarker": 1e999}', "holds a number that is too large"),
+        ('{"a": Zqvmarker}', "is not JSON: Expecting value at line 1, column 7"),
+        ("[" * 100_000, "is nested too deep"),
+    ],
+)
+def test_a_file_of_json_that_is_not_strict_stops_with_its_place(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_json(path)
+    assert str(caught.value) == f"{path} {said}."
+    path.write_text(f'\ufeff{{"a": "\u2028"}}\n\n{text}\n', encoding="utf-8")
+    lines = read_json_lines(path)
+    assert next(lines) == (1, {"a": "\u2028"})
+    with pytest.raises(UserError) as caught:
+        next(lines)
+    assert str(caught.value) == f"{path}, line 3 {said}."
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}, {"a": 2}]', '{"a": 1}\n\n{"a": 2}\n'])
+def test_records_with_a_byte_order_mark_are_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "records.json"
+    path.write_text(text, encoding="utf-8-sig")
+    columns = [{"name": "line_number"}, {"name": "record"}]
+    config = {"meta": {"file_variable": "X"}}
+    table = {"name": "r", "source_name": "s", "columns": columns, "config": config}
+    views = source_views([table], Place("file", str(path), f"the file {path}"))
+    rows = duckdb.sql(f"{views.queries['r']} order by line_number").fetchall()
+    assert [record.replace(" ", "") for _, record in rows] == ['{"a":1}', '{"a":2}']
