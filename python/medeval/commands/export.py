@@ -79,8 +79,9 @@ def _export(
                 print(f"medeval: {told[name]}", file=sys.stderr)
 
 
-_FLAGS = flags_in("export_flags.toml")
-export = with_options(_export, [_FLAGS, *(one.options for one in _EXPORTS.values())])
+export = with_options(
+    _export, flags_in("export_flags.toml"), [one.options for one in _EXPORTS.values()]
+)
 
 
 def _write_tasks(names: list[str], given: dict[str, Any]) -> None:

@@ -55,7 +55,7 @@ def _judge(
         raise typer.Exit(1)
 
 
-judge = with_options(_judge, [flags_in("judge_flags.toml")])
+judge = with_options(_judge, flags_in("judge_flags.toml"))
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _judge_audit(
         raise typer.Exit(1)
 
 
-judge_audit = with_options(_judge_audit, [flags_in("judge_audit_flags.toml")])
+judge_audit = with_options(_judge_audit, flags_in("judge_audit_flags.toml"))
 
 
 def _weak_answers(flags: JudgeFlags) -> Judging:
