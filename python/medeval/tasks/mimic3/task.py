@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -142,11 +141,11 @@ class IcuTask(Task):
                 return file.parent
         # Here, not above: every other way starts without scikit-learn.
         from medeval.tasks.mimic3.baseline import predict_to_run
+        from medeval.terminal import warn
 
-        print(
-            f"medeval: there is no run of {cls.name} in {RUNS}/: training the logistic baseline"
-            f" first, as `python -m medeval predict --task {cls.name} --model logistic` does.",
-            file=sys.stderr,
+        warn(
+            f"there is no run of {cls.name} in {RUNS}/: training the logistic baseline first, as"
+            f" `python -m medeval predict --task {cls.name} --model logistic` does."
         )
         options = options_of(method)
         return predict_to_run(
