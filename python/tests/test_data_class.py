@@ -113,7 +113,9 @@ def test_cases_are_open_only_by_all_that_speaks_of_them(
     words = ["run", "--task", "cdm", "--mode", "full_information", "--cases", cases, "--model", "m"]
     with model_server() as server:
         more = ["--limit", "1", "--out", tmp_path / "runs"]
-        assert main(*words, "--base-url", server.url, *more).code == 1  # that its reply is no diagnosis
+        assert (
+            main(*words, "--base-url", server.url, *more).code == 1
+        )  # that its reply is no diagnosis
         assert server.seen.requests > 0
     change(cases)
     with model_server() as server:
