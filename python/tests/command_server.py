@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 
 # The plugin of dbt is no part of a command.
-NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files")
+# The runners of others take seconds to load, and no command needs them.
+NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files", "medeval.adapters")
 
 
 class CommandServer:
@@ -75,7 +76,7 @@ def _load() -> None:
     import medeval
 
     for module in pkgutil.walk_packages(medeval.__path__, "medeval."):
-        if module.name not in NOT_LOADED:
+        if not module.name.startswith(NOT_LOADED):
             importlib.import_module(module.name)
 
 

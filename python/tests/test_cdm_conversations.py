@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cdm_bedside import answering, calling, export_of
 from cdm_cases import HISTORY, case, table
-from cdm_runs import folder_in, lines
+from commands import folder_in
 from in_process import main_in
 from inference_runs import MODEL, content
 from model_server import Body, Fault, Script, error, refuses
@@ -138,7 +138,8 @@ def test_a_conversation_comes_to_what_its_line_says(
         assert server.server.seen.requests == asked
         assert content(folder) == kept
     main("score", "--task", "cdm", folder, "--n-iters", "0")
-    scores = {line["hadm_id"]: line for line in lines(folder, "case_scores.jsonl")}
+    told = (folder / "case_scores.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    scores = {line["hadm_id"]: line for line in map(json.loads, told)}
     assert [(text, done.err.count(text)) for text in group.get("stderr", ())] == [
         (text, 1) for text in group.get("stderr", ())
     ]

@@ -77,26 +77,6 @@ def test_it_is_offline_and_says_the_same_each_time(
     assert '"ground":"in-process"' in (tmp_path / "first" / AUDIT).read_text()
 
 
-def test_it_examines_then_orders_then_looks_and_looks_again_in_doubt(tmp_path: Path) -> None:
-    gas = [
-        {"note_id": name, "modality": modality, "text": "Gas."}
-        for name, modality in (("1-RR-1", "Ultrasound"), ("1-RR-2", "CT"))
-    ]
-    unclear = case(history_of_present_illness="Pain.", physical_exams="Tender.", reports=gas)
-    transcripts, _ = run(tmp_path / "all", [unclear, case(2)])
-    asked = [
-        [call["arguments"].get("modality", call["tool"]) for call in one.calls or ()]
-        for one in transcripts
-    ]
-    before = ["physical_examination", "request_lab_test"]
-    assert asked == [[*before, "Ultrasound", "CT"], [*before, "Ultrasound"]]
-    assert transcripts[0].answer is not None
-    assert transcripts[0].answer.final_diagnosis == "Abdominal pain of unknown cause"
-    # It uses the tools that there are.
-    transcripts, _ = run(tmp_path / "one", [case()], enabled=("request_imaging",))
-    assert {call["tool"] for call in transcripts[0].calls or ()} == {"request_imaging"}
-
-
 @pytest.mark.parametrize(("text", "diagnosis"), MADE["demo_decisions"])
 def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> None:
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from medeval.inference.errors import CallFailedError
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
-from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window
+from medeval.inference.tokens import ServerTokens, context_window
 from medeval.inference.types import Item
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.episode import budget_in
@@ -103,19 +103,6 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     window = asyncio.run(context_window(provider, is_open=False))
     assert window.as_json()["tokens_counted_by"] == "tiktoken"
     assert asyncio.run(window.counter.count(Item("a", [USER]))) == 3 + 4 + 3
-
-
-def test_the_estimate_counts_texts_calls_and_tools() -> None:
-    def count(messages: Sequence[Mapping[str, Any]], **parameters: Any) -> int:
-        item = Item("a", messages, parameters=parameters)
-        return asyncio.run(EstimatedTokens().count(item))
-
-    user = {"role": "user", "content": "x" * 35}
-    assert count([user]) == 10 + 4 + 3
-    assert count([user, user]) == 20 + 8 + 3
-    assert count([{"role": "user", "content": "é" * 35}]) == 20 + 4 + 3
-    assert count([user], tools=[{"type": "function"}]) > count([user])
-    assert count([{**user, "tool_calls": [{"id": "c0"}]}]) > count([user])
 
 
 @pytest.mark.parametrize("broken", [2, 100])

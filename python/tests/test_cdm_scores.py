@@ -92,35 +92,6 @@ def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
     assert is_right(f"perforated appendix; {diagnosis}")
 
 
-def test_rounds_and_calls() -> None:
-    of = case(of="bare")
-    made = [EXAMINE, ask("CBC"), image("abdomen", "CT"), image("abdomen", "x"), ("order", {})]
-    calls = records(Toolbox(of, facts(), names()), made)
-    numbered = [call | {"round": turn} for call, turn in zip(calls, (1, 2, 2, 3, 3), strict=True)]
-    score = score_case(of, ANSWER, numbered, facts())
-    assert [score.counts[name] for name in ("Rounds", "Tool Calls", "Invalid Tool Calls")] == [
-        *(3, 5, 2),
-    ]
-    # An invalid call is in the total only.
-    assert score.tool_calls == {
-        "physical_examination": 1,
-        "request_lab_test": 1,
-        "request_imaging": 1,
-        "retrieve_diagnosis_criteria": 0,
-        "total": 5,
-    }
-    assert score_case(of, ANSWER, calls, facts()).counts["Rounds"] == 5
-
-
-def test_without_tools_only_the_answer_is_scored() -> None:
-    answer = FinalAnswer("appendicitis", ("antibiotics",))
-    score = score_case(case(of="bare"), answer, None, facts())
-    assert score.scores == {"Diagnosis": 1, "Gracious Diagnosis": 1, "Treatment Requested": 0.5}
-    assert (score.counts, score.tool_calls) == ({}, None)
-    first = score_case(case(), answer, None, facts(), version=1)
-    assert first.as_json()["scores"] == {"Diagnosis": 1, "Gracious Diagnosis": 1}
-
-
 CALLS = st.lists(
     st.sampled_from(
         [

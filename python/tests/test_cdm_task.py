@@ -13,7 +13,7 @@ from cdm_cases import case, facts
 
 from medeval.inference.types import Outcome
 from medeval.tasks.cdm.run_scores import Transcript, order_sensitivity, score_of, scored
-from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS
+from medeval.tasks.cdm.scores import DIAGNOSIS
 from medeval.tasks.cdm.task import CdmTask
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.registry import start
@@ -65,12 +65,6 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
     assert found["n_changed"] == 1
     # Of several orders the case's own is scored.
     assert item_scores(transcripts)[DIAGNOSIS] == [1.0, 1.0, 1.0, 0.0]
-
-
-def test_a_case_that_failed_has_a_score_of_0_and_no_counts() -> None:
-    scores = item_scores([ended(RIGHT), ended(None, 0, 2, Outcome.ERRORED)])
-    assert scores[DIAGNOSIS] == [1.0, 0.0]
-    assert [scores[name] for name in COUNTS] == [[0.0, None]] * len(COUNTS)
 
 
 def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_pathology(

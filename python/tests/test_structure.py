@@ -30,9 +30,9 @@ CEILINGS: dict[str, int] = tomllib.loads(
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
-    ("cli", "__main__"),
+    ("cli", "__main__", "__init__"),
     ("commands",),
-    ("evaluation",),
+    ("evaluation", "adapters", "api"),
     ("tasks",),
     ("judging", "reporting"),
     ("inference",),
@@ -80,7 +80,7 @@ def place_of(path: Path) -> str:
     inside = path.relative_to(PACKAGE)
     if len(inside.parts) > 1:
         return inside.parts[0]
-    return inside.stem if inside.stem in ("cli", "__main__") else "(top)"
+    return inside.stem if inside.stem in ("cli", "__main__", "__init__", "api") else "(top)"
 
 
 def measured() -> dict[str, int]:

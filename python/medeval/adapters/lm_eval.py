@@ -19,10 +19,11 @@ from medeval.adapters.replay import asked, score_lines
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT
+from medeval.inference.run import AUDIT, settings_of
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
 from medeval.tasks import registry
+from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import ItemTask
 
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
@@ -93,7 +94,10 @@ def write_task(
         "process_results = _scores.process_results",
         *(f"{_identifier(metric)} = _scores.metric({metric!r})" for metric in scored),
     ]
-    kept = {"task": name, "options": dict(options), "settings": task.settings()}
+    guard = DataUseGuard({}, place / AUDIT)
+    settings = settings_of(PythonModel(str, "lm-eval", guard), task.prompt_version)
+    kept = {"task": task.name, "settings": {**settings, **task.settings()}}
+    task.keep(place)
     write_text(place / _DOCUMENTS, "".join(lines))
     write_text(place / _ABOUT, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     write_text(place / _CODE, "\n".join(code) + "\n")
@@ -148,14 +152,11 @@ class FolderScores:
         given = [(str(item), int(sample), text) for item, sample, text in replies]
         # The resamples of the harness are scored by themselves; all metrics of one set at once.
         if given != self._replies:
-            about = json.loads((self._folder / _ABOUT).read_text(encoding="utf-8"))
-            task = registry.start(about["task"], about["options"])
-            settings = json.loads(json.dumps(task.settings()))
-            if not isinstance(task, ItemTask) or settings != about["settings"]:
-                raise UserError(
-                    f"{self._folder} was written of other data than those that are named now."
-                    " Export it again."
-                )
+            record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
+            record._folder = self._folder
+            task = registry.resume(record)
+            if not isinstance(task, ItemTask):
+                raise UserError(f"{self._folder} is of {task.name}, which is a conversation.")
             known = {(item.id, item.sample): item for item in task.items()}
             pairs = [(known[item, sample], text) for item, sample, text in given]
             self._replies, self._found = given, _scores(task, pairs)

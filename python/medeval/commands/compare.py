@@ -91,7 +91,7 @@ def _compare(
     Results(tables, sentences, found.warnings, files, content=content).show(as_json=as_json)
 
 
-compare = with_options(_compare, [flags_in("compare_flags.toml")])
+compare = with_options(_compare, flags_in("compare_flags.toml"))
 
 
 def _by_letter(difference: Difference, letters: Mapping[str, str]) -> Difference:

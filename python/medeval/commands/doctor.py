@@ -40,7 +40,7 @@ def _doctor(**given: Any) -> None:
         raise typer.Exit(1)
 
 
-doctor = with_options(_doctor, [flags_in("doctor_flags.toml")])
+doctor = with_options(_doctor, flags_in("doctor_flags.toml"))
 
 
 def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:

@@ -40,6 +40,9 @@ def _export(
         given[name] for name in ("out", "strict", "target", "as_built")
     )
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
+    if given["format"] is not None:
+        _write_tasks(task or [], given)
+        return
     chosen = chosen_exports(task or [])
     if chosen:
         _check_options(given, list(chosen))
@@ -76,8 +79,29 @@ def _export(
                 print(f"medeval: {told[name]}", file=sys.stderr)
 
 
-_FLAGS = flags_in("export_flags.toml")
-export = with_options(_export, [_FLAGS, *(one.options for one in _EXPORTS.values())])
+export = with_options(
+    _export, flags_in("export_flags.toml"), [one.options for one in _EXPORTS.values()]
+)
+
+
+def _write_tasks(names: list[str], given: dict[str, Any]) -> None:
+    """Write folders of tasks for the runner of others that `--format` names.
+
+    Raises:
+        UserError: no task, no such runner, or one that is not installed.
+    """
+    from medeval.tasks.options import parse_arguments
+
+    if given["format"] != "lm-eval":
+        raise UserError(f"--format {given['format']}: there is lm-eval.")
+    if not names:
+        raise UserError("--format lm-eval: name the tasks with --task.")
+    from medeval.adapters.lm_eval import write_task
+
+    options = parse_arguments(None, given["task_option"] or ())
+    for name in names:
+        place = write_task(name, options, given["out"], given["base_url"], given["endpoints"])
+        print(f"lm_eval --include_path {given['out']} --tasks {place.name}")
 
 
 def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.options import ENDPOINTS, Endpoints
+from medeval.commands.options import flags_in, with_options
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
 
@@ -50,7 +50,7 @@ def tasks(as_json: Json = False) -> None:
     print("A task file of your own is named by its path: `run --task my_task.yaml`.")
 
 
-def models(endpoints: Endpoints = ENDPOINTS, as_json: Json = False) -> None:
+def _models(**given: Any) -> None:
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
@@ -59,6 +59,7 @@ def models(endpoints: Endpoints = ENDPOINTS, as_json: Json = False) -> None:
     from medeval.tasks.task import DEMO
     from medeval.terminal import Terminal, print_json, table_of
 
+    endpoints, as_json = given["endpoints"], given["json"]
     baselines = {name: None for task in registry.classes() for name in task.BASELINES}
     rows = [
         (DEMO, "run: rules in this process, no network; shows the way, says nothing more"),
@@ -86,3 +87,6 @@ def models(endpoints: Endpoints = ENDPOINTS, as_json: Json = False) -> None:
         return
     title = f"endpoints declared in {endpoints}"
     Terminal().print(table_of(title, ("address", "credentialed text"), states))
+
+
+models = with_options(_models, flags_in("models_flags.toml"))

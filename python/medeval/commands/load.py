@@ -59,7 +59,7 @@ def _load(
         _load_tables(plans, cohort_file, request)
         return
     options = options_of(_LOADERS[kind].Options, given)
-    unused = flags_of(_FLAGS, given)
+    unused = [f"--{one.name.replace('_', '-')}" for one in _FLAGS if given[one.name] != one.default]
     if options.instead and unused:
         # A database is described, and another flag says that nothing is loaded.
         raise UserError(
@@ -70,7 +70,7 @@ def _load(
 
 
 _FLAGS = flags_in("load_flags.toml")
-load = with_options(_load, [_FLAGS, *(loader.Options for loader in _LOADERS.values())])
+load = with_options(_load, _FLAGS, [loader.Options for loader in _LOADERS.values()])
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:

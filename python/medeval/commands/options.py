@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, make_dataclass
+from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import UnionType
@@ -24,81 +24,6 @@ from medeval.tasks.task import Task
 if TYPE_CHECKING:
     from medeval.inference.cost import Prices
 
-WHO_JUDGES = "Who judges"
-HOW = "How it is asked"
-
-JudgeModels = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="As its endpoint calls it; local for a rule that needs no network. Repeated: a jury.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-JudgeBaseUrls = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Address of all judges, or one for each. Default: JUDGE_BASE_URL, else"
-        " OPENAI_BASE_URL, else OpenAI.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-JudgeApiKey = Annotated[
-    str | None,
-    typer.Option(
-        help="Better in JUDGE_API_KEY: a command line can be seen by others. Never stored.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-JudgeKeyVariable = Annotated[
-    str | None,
-    typer.Option(
-        help="The environment variable with the judge's key; none for an endpoint without keys."
-        " Default: JUDGE_API_KEY, else OPENAI_API_KEY; none for an address on this machine.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-Jury = Annotated[
-    str | None,
-    typer.Option(
-        help="How a jury's rewards become one: mean, median or trimmed_mean.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-JudgeRepeats = Annotated[
-    int | None,
-    typer.Option(min=1, help="Judgments of each answer by each judge.", rich_help_panel=WHO_JUDGES),
-]
-ReAsks = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        max=9,
-        help="How often an unusable verdict is asked for again.",
-        rich_help_panel=WHO_JUDGES,
-    ),
-]
-Concurrency = Annotated[
-    int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
-]
-PriceFile = Annotated[
-    Path | None, typer.Option(help="What tokens cost, TOML or JSON.", rich_help_panel=HOW)
-]
-MaxCost = Annotated[
-    str | None,
-    typer.Option(
-        help="A limit that is not exceeded; needs prices, and of a model --max-tokens. none: no"
-        " limit, also where one was set before.",
-        rich_help_panel=HOW,
-    ),
-]
-Endpoints = Annotated[
-    Path,
-    typer.Option(
-        help="Which endpoints may see credentialed text (docs/data_use.md).",
-        rich_help_panel=HOW,
-    ),
-]
-ENDPOINTS = Path("endpoints.toml")
 # Lifts the limit on cost that a run was begun with.
 UNLIMITED = "none"
 # Of flags that a file describes.
@@ -116,42 +41,51 @@ _TYPES: dict[str, Any] = {
 _METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH", list[Path]: "PATH"}
 
 
-def flags_in(file: str, **common: Any) -> type:
+def flags_in(file: str) -> list[Parameter]:
     """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
 
-    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); `like`
-    takes them from `shared_flags.toml` or this module.
-
-    Args:
-        file: its name.
-        common: what all of its flags have.
+    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names). One
+    without a type is that of `shared_flags.toml` of the same name, or of the one that `like` gives.
     """
+    shared = _read("shared_flags.toml")
     flags = []
-    for name, one in _described(file).items():
+    for name, own in _read(file).items():
+        one = own if "type" in own else {**shared[own.pop("like", name)], **own}
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
-        like = one.pop("like", "")
-        if like in globals():
-            annotation = globals()[like]
-        else:
-            kind = _TYPES[one.pop("type")]
-            one.setdefault("metavar", _METAVARS.get(kind))
-            option = partial(typer.Option, *one.pop("words", ()))(**common, **one)
-            annotation = Annotated[kind if default is not None else kind | None, option]
-        flags.append((name, annotation, default))
-    return make_dataclass("Flags", flags)
+        kind: Any = _TYPES[one.pop("type")]
+        option: Any = typer.Option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
+        kind = kind if default is not None else kind | None
+        flags.append(_flag_parameter(name, default, Annotated[kind, option]))
+    return flags
 
 
-def with_options(command: Callable[..., None], kinds: Iterable[type]) -> Callable[..., None]:
-    """Give a command a flag for each field of some dataclasses, which come as its keywords."""
+def _read(file: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+
+
+def _flag_parameter(name: str, default: Any, annotation: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def with_options(
+    command: Callable[..., None], flags: Iterable[Parameter], kinds: Iterable[type] = ()
+) -> Callable[..., None]:
+    """Give a command flags, which come as its keywords.
+
+    Args:
+        command: with `**given` among its arguments.
+        flags: as `flags_in` returns them.
+        kinds: dataclasses, each field of which is a flag too.
+    """
     own = signature(command, eval_str=True).parameters.values()
-    flags = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    more = [
+        _flag_parameter(name, default, annotation)
         for kind in kinds
         for name, (default, annotation) in _fields(kind).items()
     ]
     parameters = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
-    command.__signature__ = Signature([*parameters, *flags])  # type: ignore[attr-defined]
+    command.__signature__ = Signature([*parameters, *flags, *more])  # type: ignore[attr-defined]
     return command
 
 
@@ -173,14 +107,6 @@ def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
     """Return the default and the annotation of each option."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: (field.default, hints[field.name]) for field in fields(kind)}
-
-
-def _described(file: str) -> dict[str, dict[str, Any]]:
-    flags = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
-    if any("like" in one for one in flags.values()):
-        shared = _described("shared_flags.toml")
-        return {name: {**shared.get(one.get("like"), {}), **one} for name, one in flags.items()}
-    return flags
 
 
 def amount(text: str | None) -> Decimal | None:
@@ -318,10 +244,7 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
                 if hasattr(one, bound)
             },
         )
-        annotation: Any = Annotated[own | None, option]
-        parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        )
+        parameters.append(_flag_parameter(name, None, Annotated[own | None, option]))
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     app = typer.Typer(add_completion=False)
     app.command()(command)

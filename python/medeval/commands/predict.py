@@ -21,4 +21,4 @@ def _predict(**given: Any) -> None:
     print(kind.predict(name, model, **given))
 
 
-predict = with_options(_predict, [flags_in("predict_flags.toml")])
+predict = with_options(_predict, flags_in("predict_flags.toml"))

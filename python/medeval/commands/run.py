@@ -70,4 +70,4 @@ def _run(context: typer.Context, **given: Any) -> None:
         raise typer.Exit(1)
 
 
-run = with_options(_run, [flags_in("run_flags.toml")])
+run = with_options(_run, flags_in("run_flags.toml"))

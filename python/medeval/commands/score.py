@@ -89,7 +89,7 @@ def _score(
         raise typer.Exit(1)
 
 
-score = with_options(_score, [flags_in("score_flags.toml")])
+score = with_options(_score, flags_in("score_flags.toml"))
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:

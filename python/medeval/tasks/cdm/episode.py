@@ -136,96 +136,6 @@ async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget)
     return said_in(turn) or text
 
 
-class Conversation:
-    """The messages of one conversation.
-
-    Args:
-        item: the first request; its id and class are those of all others.
-        ask: asks the model.
-        budget: of prompts.
-
-    Attributes:
-        must_decide: nothing more may be asked for, since there is no budget for an answer.
-        measures: what was done to the conversation, in order.
-    """
-
-    def __init__(self, item: Item, ask: AskModel, budget: ContextBudget) -> None:
-        self.must_decide = False
-        self.measures: list[str] = []
-        self._item = item
-        self._ask = ask
-        self._budget = budget
-        self._found = ""
-        self._steps: list[Message] = []
-
-    def add(self, *messages: Message) -> None:
-        """Add messages."""
-        self._steps += messages
-
-    def say(self, text: str) -> None:
-        """Add words of the user."""
-        self._steps = _with_user(self._steps, text)
-
-    async def ask(self, parameters: Mapping[str, Any], last_words: str = "") -> Turn | None:
-        """Ask the model, with the conversation made shorter as long as it must and can be.
-
-        None is returned if it cannot be made short enough, or if it has to be cut and there are no
-        last words.
-
-        Args:
-            parameters: of the request.
-            last_words: of the user, that have the model decide; without them nothing is cut yet.
-        """
-        while not self.must_decide or last_words:
-            head = list(self._item.messages)
-            if self._found:
-                head = _with_user(head, prompt("found_so_far", text=self._found))
-            steps = self._steps
-            if steps and steps[0]["role"] == "user":
-                # Many templates take no two messages of one speaker.
-                head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
-            messages = [*head, *steps]
-            messages = _with_user(messages, last_words) if last_words else messages
-            item = replace(self._item, messages=messages, parameters=parameters)
-            if not await self._budget.holds(item) and await self._shorten(parameters, last_words):
-                continue
-            turn = await self._ask(Ask(messages, parameters))
-            if turn.completion is not None:
-                return turn
-            if not await self._shorten(parameters, last_words, was_refused=True):
-                return None
-        return None
-
-    async def _shorten(
-        self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
-    ) -> bool:
-        """Shorten the conversation by one step; False if no step is left.
-
-        Where the endpoint found too long what was counted as fitting, half of it is cut.
-        """
-        told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
-        if self._steps and self.measures.count(SUMMARISED) < 3:
-            self.measures.append(SUMMARISED)
-            self._found = await shortened(told, self._item, self._ask, self._budget)
-            self._steps = []
-            return True
-        if not told or self.measures.count(TRUNCATED) >= 4:
-            return False
-        self.must_decide = True
-        if last_words:
-            self.measures.append(TRUNCATED)
-            self._steps = []
-
-            def item_with(text: str) -> Item:
-                words = f"{prompt('found_so_far', text=text)}\n\n{last_words}"
-                messages = _with_user(self._item.messages, words)
-                return replace(self._item, messages=messages, parameters=parameters)
-
-            told = told[: len(told) // 2] if was_refused else told
-            self._found = await self._budget.cut_to_fit(told, item_with)
-        return True
-
-
 def _with_user(messages: Sequence[Message], text: str) -> list[Message]:
     """Return messages that end in words of the user, joined to those that are there."""
     if not messages or messages[-1]["role"] != "user":
@@ -313,7 +223,11 @@ class ToolEpisode(CaseEpisode):
         """Have the conversation."""
         self._protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
         self._toolbox = Toolbox(self.case, self.facts, self.names, self._tools)
-        self._conversation = Conversation(self.item(self.opening), ask, self.budget)
+        self._first, self._ask = self.item(self.opening), ask
+        # What stands for the steps that were taken out of the conversation, and those behind it.
+        self._found, self._steps = "", list[Message]()
+        # What was done to the conversation; and whether there is no budget left but for an answer.
+        self._measures, self._must_decide = list[str](), False
         self._calls: list[dict[str, Any]] = []
         self._rounds = self._customs = 0
         self._is_reasked = False
@@ -329,15 +243,15 @@ class ToolEpisode(CaseEpisode):
         """Go on until the model answers, or until it has to decide."""
         parameters = self._protocol.parameters(is_deciding=False)
         while self._rounds < self.options.max_rounds:
-            turn = await self._conversation.ask(parameters)
-            if turn is None and not self._conversation.must_decide:
+            turn = await self._turn(parameters)
+            if turn is None and not self._must_decide:
                 return too_long(self._record())
             if turn is None:
                 return await self._decision(CONTEXT_LIMIT)
             reply = self._read(turn)
             if reply is None or reply.answer is not None:
                 return self._finished(turn, reply)
-            self._conversation.add(reply.message)
+            self._steps.append(reply.message)
             if reply.calls:
                 self._rounds += 1
                 self._answer([(call, self._made(call, n)) for n, call in enumerate(reply.calls)])
@@ -352,7 +266,7 @@ class ToolEpisode(CaseEpisode):
         words = prompt(f"decide_{self.options.tool_protocol}")
         parameters = self._protocol.parameters(is_deciding=True)
         for is_last in (False, True):
-            turn = await self._conversation.ask(parameters, words)
+            turn = await self._turn(parameters, words)
             if turn is None:
                 break
             reply = self._read(turn)
@@ -361,10 +275,69 @@ class ToolEpisode(CaseEpisode):
             if is_last:
                 return self._unreadable(turn, reason)
             self._ask_again(turn, words)
-            self._conversation.add(reply.message)
+            self._steps.append(reply.message)
             none = prompt("no_more_calls")
             self._answer([(call, _unmade(none, call)) for call in reply.calls])
         return too_long(self._record())
+
+    async def _turn(self, parameters: Mapping[str, Any], last_words: str = "") -> Turn | None:
+        """Ask the model, with the conversation made shorter as long as it must and can be.
+
+        None is returned if it cannot be made short enough, or if it has to be cut and there are no
+        last words.
+
+        Args:
+            parameters: of the request.
+            last_words: of the user, that have the model decide; without them nothing is cut yet.
+        """
+        while not self._must_decide or last_words:
+            head = list(self._first.messages)
+            if self._found:
+                head = _with_user(head, prompt("found_so_far", text=self._found))
+            steps = self._steps
+            if steps and steps[0]["role"] == "user":
+                # Many templates take no two messages of one speaker.
+                head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
+            messages = [*head, *steps]
+            messages = _with_user(messages, last_words) if last_words else messages
+            item = replace(self._first, messages=messages, parameters=parameters)
+            if not await self.budget.holds(item) and await self._shorten(parameters, last_words):
+                continue
+            turn = await self._ask(Ask(messages, parameters))
+            if turn.completion is not None:
+                return turn
+            if not await self._shorten(parameters, last_words, was_refused=True):
+                return None
+        return None
+
+    async def _shorten(
+        self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
+    ) -> bool:
+        """Shorten the conversation by one step; False if no step is left.
+
+        Where the endpoint found too long what was counted as fitting, half of it is cut.
+        """
+        told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
+        if self._steps and self._measures.count(SUMMARISED) < 3:
+            self._measures.append(SUMMARISED)
+            self._found = await shortened(told, self._first, self._ask, self.budget)
+            self._steps = []
+            return True
+        if not told or self._measures.count(TRUNCATED) >= 4:
+            return False
+        self._must_decide = True
+        if last_words:
+            self._measures.append(TRUNCATED)
+            self._steps = []
+
+            def item_with(text: str) -> Item:
+                words = f"{prompt('found_so_far', text=text)}\n\n{last_words}"
+                messages = _with_user(self._first.messages, words)
+                return replace(self._first, messages=messages, parameters=parameters)
+
+            told = told[: len(told) // 2] if was_refused else told
+            self._found = await self.budget.cut_to_fit(told, item_with)
+        return True
 
     def _read(self, turn: Turn) -> Reply | None:
         """Read a reply; None if it was cut off or refused, which is the end."""
@@ -386,12 +359,12 @@ class ToolEpisode(CaseEpisode):
     def _answer(self, made: Sequence[tuple[ToolCall, Answer]]) -> None:
         """Tell the model what became of its calls, and keep the records of them."""
         self._calls += [{**record, "round": self._rounds} for _, (_, record) in made]
-        self._conversation.add(*self._protocol.answered([(call, text) for call, (text, _) in made]))
+        self._steps += self._protocol.answered([(call, text) for call, (text, _) in made])
 
     def _ask_again(self, turn: Turn, words: str) -> None:
         self._is_reasked = True
         self._keep_part(turn)
-        self._conversation.say(words)
+        self._steps = _with_user(self._steps, words)
 
     def _keep_part(self, turn: Turn) -> None:
         """Keep what a reply holds of an answer, for when no whole one comes."""
@@ -419,7 +392,7 @@ class ToolEpisode(CaseEpisode):
             "invalid_calls": sum(not call["is_valid"] for call in self._calls),
             "custom_parsings": self._customs,
             "is_reasked": self._is_reasked,
-            "context": list(self._conversation.measures),
+            "context": list(self._measures),
         }
 
 

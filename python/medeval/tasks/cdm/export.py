@@ -201,7 +201,7 @@ def _write(
                 continue
             text = "    " + indented(case if is_reference else case | about, 4)
             benchmark.write(((",\n" if pathologies else "") + text).encode(), 1)
-            # A line break inside a text is written `\\n`, so each one here is between two values.
+            # A line break inside a text is written `\n`, so each one here is between two values.
             lines.write((" ".join(map(str.lstrip, text.split("\n"))).lstrip() + "\n").encode(), 1)
             if beside is not None:
                 line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)

@@ -17,6 +17,7 @@ from dbt_worker import Worked, Worker
 from marks import slow_after
 from mtsamples_listing import write_listing
 from postgres_server import connect
+from tables import table
 
 from medeval.errors import UserError
 from medeval.tasks.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
@@ -62,10 +63,10 @@ def test_both_engines_have_the_same_tables_and_files(
     assert "loading the synthetic demo" in done.stderr
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, "mtsamples")
     postgres.dbt("build", "--select", "mtsamples")
-    for table in TABLES:
-        names, rows = duckdb.published(table, "mtsamples")
+    for name in TABLES:
+        names, rows = duckdb.published(name, "mtsamples")
         assert rows
-        assert (names, rows) == postgres.published(table, "mtsamples")
+        assert (names, rows) == postgres.published(name, "mtsamples")
     exported = (postgres.export() / "examples.jsonl").read_bytes()
     assert exported == (duckdb.export() / "examples.jsonl").read_bytes()
 
@@ -211,12 +212,7 @@ def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
 DEEP = "[" * 200_000
 # Bytes that are no UTF-8 stand in the table as halves of surrogate pairs.
 FAULTY: list[dict[str, Any]] = [
-    *(
-        json.loads(line)
-        for line in (Path(__file__).parent / "readers" / "mtsamples_faults.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    ),
+    *table("mtsamples_faults", "readers"),
     {"lines": f'{{"filename": "a", "text": "x"}}\n{DEEP}', "said": "line 2 is nested too deep"},
     {"lines": f'{{"filename": "a", "text": {DEEP}', "said": "line 1 is nested too deep"},
     {"lines": f'{{"filename": {"7" * 5_000}, "text": "x"}}', "said": "no text called filename"},
