@@ -11,18 +11,24 @@ from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
 from medeval.tasks import registry
+from medeval.tasks.run_record import RUNS
 
 
 def _report(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RUN...", help="Folders of scored runs, or BenchmarkReport files (JSON, YAML)."
         ),
-    ],
+    ] = None,
     **given: Any,
 ) -> None:
     """Write a report of a scored run, or a leaderboard of several: one file that works offline."""
+    if given["list"]:
+        _show_runs(runs[0] if runs else RUNS, as_json=given["json"])
+        return
+    if not runs:
+        raise UserError("Name a run, or list them: `report --list`.")
     from medeval.models.benchmark_report import BenchmarkReport
     from medeval.reporting import leaderboard, write_report
 
@@ -53,3 +59,29 @@ def _report(
 
 
 report = with_options(_report, flags_in("report_flags.toml"))
+
+
+def _show_runs(folder: Path, *, as_json: bool) -> None:
+    """List the runs of a folder, with the headline metric of those that are scored."""
+    from medeval.api import runs
+    from medeval.terminal import Terminal, print_json, shown, table_of
+
+    found = runs(folder)
+    rows = [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in found.to_dict("records")
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("run", "asked", "answered", "headline", "value")
+    cells = [
+        (
+            str(row["run"]),
+            *("" if row[name] is None else f"{row[name]:,.0f}" for name in columns[1:3]),
+            str(row["headline"] or ""),
+            "" if row["headline"] is None else shown(row["value"]),
+        )
+        for row in rows
+    ]
+    Terminal().print(table_of(f"runs in {folder}", columns, cells))
