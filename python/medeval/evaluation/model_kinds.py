@@ -50,6 +50,10 @@ class Call:
     options: Mapping[str, Any]
 
 
+# Gives the outputs of a batch.
+Predict = Callable[[list[Row], Call], Any]
+
+
 class Asked(NamedTuple):
     """A call as the engine runs it.
 
@@ -226,7 +230,7 @@ def in_batches(
 def python_model(
     handle: Any,
     settings: Mapping[str, Any],
-    predict: Callable[[list[Row], Call], Any],
+    predict: Predict,
     *,
     per_item: bool = False,
     unload: Callable[[], object] | None = None,
@@ -256,17 +260,11 @@ def python_model(
     return LoadedModel({**settings, "per_item": per_item}, put, handle, unload=unload)
 
 
-def function_model(
-    handle: Any, settings: Mapping[str, Any], function: Callable[..., Any], per_item: bool = False
-) -> LoadedModel:
-    """Return a function of lists, or of one input, as a model."""
-
-    def predict(batch: list[Row], call: Call) -> Any:
-        if per_item:
-            return [function(row, **call.options) for row in batch]
-        return function(batch, **call.options)
-
-    return python_model(handle, settings, predict, per_item=per_item)
+def _applied(function: Callable[..., Any], per_item: bool = False) -> Predict:
+    """Return how a user's function of lists, or of one input, predicts."""
+    if per_item:
+        return lambda batch, call: [function(row, **call.options) for row in batch]
+    return lambda batch, call: function(batch, **call.options)
 
 
 def imported_model(
@@ -305,7 +303,7 @@ def imported_model(
         raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
     settings["files_sha256"] = state_of(model_path, getattr(module, "__file__", None) or "")
-    return function_model(loaded, settings, function)
+    return python_model(loaded, settings, _applied(function))
 
 
 def state_of(*places: str | Path) -> str:
@@ -349,7 +347,7 @@ def file_model(
     if not isinstance(function, Callable):  # type: ignore[arg-type]
         raise ValueError(f"{file} has no function {callable}")
     settings = {"path": str(file), "callable": callable, "sha256": state_of(file)}
-    return function_model(function, settings, function, per_item)
+    return python_model(function, settings, _applied(function, per_item), per_item=per_item)
 
 
 def object_model(model: Any = None) -> LoadedModel:
@@ -369,4 +367,4 @@ def object_model(model: Any = None) -> LoadedModel:
         "model_id": str(getattr(model, "model_id", "")),
         "metadata": getattr(model, "metadata", None) or {},
     }
-    return function_model(model, settings, predict)
+    return python_model(model, settings, _applied(predict))
