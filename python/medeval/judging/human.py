@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.judging.agreement import pair_agreement, score_array
+from medeval.judging.agreement import agreement_of, score_array
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
@@ -198,7 +198,7 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
 
     Returns:
         Counts of what was rated and judged, and under `agreement` rows of `criterion`, `who`,
-        `with` and what `pair_agreement` returns: each judge, and of several their mean, with the
+        `with` and what `agreement_of` returns: each judge, and of several their mean, with the
         mean of the raters and, if there are several, with each; and these with the others, which is
         the ceiling for a judge with each rater.
 
@@ -238,7 +238,7 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
             compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))
         for who, other, columns, pairs in compared:
             about = {"criterion": name, "who": who, "with": other}
-            rows.append({**about, **pair_agreement(columns, pairs, results.seed)})
+            rows.append({**about, **agreement_of(columns, pairs, results.seed)})
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),

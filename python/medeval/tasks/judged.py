@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -98,20 +98,24 @@ def judge(
 
     record = read_record(folder)
     judging = judging_of(task, record, jury)
-    others = [one for one in record.judgings if one.folder != jury.folder]
-
-    def keep(juries: Sequence[Jury]) -> None:
-        kept = [one.model_dump(mode="json") for one in juries]
-        Run(folder, record.settings).update(JUDGINGS, kept)
-
+    kept = Run(folder, record.settings)
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
-    options = replace(options or RunConfig(), on_start=partial(keep, [*others, jury]))
+    keep = partial(kept.update, JUDGINGS, judgings_with(record, jury))
     try:
-        return judging.run(options, gate, on_progress)
+        return judging.run(replace(options or RunConfig(), on_start=keep), gate, on_progress)
     finally:
         # Judges that said nothing at all stand behind those that did.
-        if not others or _has_judges(judging.folder):
-            keep([*others, jury] if verdicts_in(judging.folder) else [jury, *others])
+        is_only = {one.folder for one in record.judgings} <= {jury.folder}
+        if is_only or _has_judges(judging.folder):
+            has_verdicts = verdicts_in(judging.folder) > 0
+            kept.update(JUDGINGS, judgings_with(record, jury, is_newest=has_verdicts))
+
+
+def judgings_with(record: RunRecord, jury: Jury, *, is_newest: bool = True) -> list[dict[str, Any]]:
+    """Return who judges a run, as its record keeps it: a jury as the newest, or behind all."""
+    others = [one for one in record.judgings if one.folder != jury.folder]
+    juries = [*others, jury] if is_newest else [jury, *others]
+    return [one.model_dump(mode="json") for one in juries]
 
 
 def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, Jury]:
