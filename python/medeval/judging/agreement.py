@@ -42,9 +42,11 @@ def agreement(results: JudgingResults) -> list[dict[str, Any]]:
         Rows of `criterion`, `who`, `with` and what `agreement_of` returns.
     """
     judges = [judge.judge for judge in results.judges]
-    compared = [(judges[a], judges[b], (a, b)) for a, b in combinations(range(len(judges)), 2)]
+    compared: list[tuple[str, str, Sequence[int]]] = [
+        (judges[a], judges[b], (a, b)) for a, b in combinations(range(len(judges)), 2)
+    ]
     if len(judges) > 2:
-        compared.append(("all judges", "each other", tuple(range(len(judges)))))
+        compared.append(("all judges", "each other", range(len(judges))))
     return [
         {"criterion": name, "who": who, "with": other}
         | agreement_of(score_array(results, name)[:, :, 0], [group], results.seed)
@@ -59,12 +61,12 @@ def score_array(results: JudgingResults, dimension: str) -> Floats:
 
     judges = {judge.judge: place for place, judge in enumerate(results.judges)}
     rows = [each.judgments for each in results.subjects]
-    repeats = max((one.repeat + 1 for row in rows for one in row), default=1)
+    repeats = max((one["repeat"] + 1 for row in rows for one in row), default=1)
     scores = np.full((len(rows), len(judges), repeats), np.nan)
     for place, row in enumerate(rows):
         for one in row:
             # None becomes NaN.
-            scores[place, judges[one.judge], one.repeat] = one.scores.get(dimension)
+            scores[place, judges[one["judge"]], one["repeat"]] = one["scores"].get(dimension)
     return scores
 
 
@@ -88,9 +90,8 @@ def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> 
         np.any([np.isfinite(scores[:, own]).sum(axis=1) >= least(own) for own in groups], axis=0)
         for least in (len, lambda own: 2)
     )
-    rows, weights = scores[is_shared], np.zeros((1, 0), np.int64)
-    if len(rows):
-        rows, weights = row_weights(rows, DRAWS, seed)
+    rows, n = scores[is_shared], int(is_shared.sum())
+    rows, weights = row_weights(rows, DRAWS, seed) if n else (rows, np.zeros((1, 0), np.int64))
     sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
     for group in groups:
         own = rows[:, group]
@@ -102,9 +103,9 @@ def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> 
             counts[name] = counts[name] + drawn
     found: dict[str, Any] = {"answers": int(is_whole.sum())}
     for name in STATISTICS:
-        value, *drawn = _ratio(sums[name], counts[name])
-        value = None if np.isnan(value) else float(value)
-        one = sampled_interval(value, np.array(drawn), int(is_shared.sum()), _NO_VALUE)
+        means = _ratio(sums[name], counts[name])
+        value = None if np.isnan(means[0]) else float(means[0])
+        one = sampled_interval(value, means[1:], n, _NO_VALUE)
         found[name] = one.model_dump()
     return found
 

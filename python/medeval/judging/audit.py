@@ -18,9 +18,9 @@ from medeval.inference.run import RunConfig
 from medeval.judging import injection, prompt
 from medeval.judging.agreement import agreement, score_array
 from medeval.judging.human import HumanRatings, human_agreement
-from medeval.judging.judgments import mean_of
+from medeval.judging.judgments import mean_of, money, total
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults, sum_of
+from medeval.judging.results import JudgingResults
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval
@@ -146,11 +146,10 @@ def audit(
                 other = part_of(one.name, jury={"judges": judges}, variant=one)
                 effects += variant_shift(part, base, other)
     ledgers = [judge.progress for results in made for judge in results.judges]
-    cost = sum_of(results.cost for results in made)
     return {
         **report,
         "calls": sum(sums.ledger.asked + sums.retries for sums in ledgers),
-        "cost": None if cost is None else str(cost),
+        "cost": money(total(results.cost for results in made)),
         "warnings": list(dict.fromkeys(each for results in made for each in results.warnings)),
         "exit_code": max(results.exit_code for results in made),
     }
@@ -286,7 +285,11 @@ def moves(
     # The mean over the judge's complete verdicts; None if it gave none.
     given = {
         each.subject.id: mean_of(
-            [one.reward for one in each.judgments if one.judge == judge and one.status == "ok"]
+            [
+                one["reward"]
+                for one in each.judgments
+                if one["judge"] == judge and one["status"] == "ok"
+            ]
         )
         for each in results.subjects
     }

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.files import read_text
 from medeval.judging.agreement import agreement_of, score_array
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
-from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -98,12 +98,7 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     Raises:
         UserError: naming the file, and the line and column that are wrong.
     """
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except ValueError as error:
-        raise UserError(f"{error}.") from None
+    text = read_text(path)
     rows = _rows(text, path)
     place, columns = next(rows, (f"{path}, line 1", []))
     if fault := _fault_of_header(columns, rubric):

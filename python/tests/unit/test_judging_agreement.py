@@ -207,7 +207,7 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
         audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
     assert not asked
     (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
-    with pytest.raises(UserError, match="is not UTF-8"):
+    with pytest.raises(UserError, match="is not text in UTF-8"):
         read_human_ratings(tmp_path / "latin.csv", RUBRIC)
 
 
