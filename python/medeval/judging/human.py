@@ -101,9 +101,9 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     text = read_text(path)
     rows = _rows(text, path)
     place, columns = next(rows, (f"{path}, line 1", []))
-    if fault := _fault_of_header(columns, rubric):
-        raise UserError(f"{place}: {fault}")
     is_long = DIMENSION in columns and DIMENSION not in rubric.names
+    if fault := _fault_of_header(columns, (DIMENSION, SCORE) if is_long else rubric.names):
+        raise UserError(f"{place}: {fault}")
     scores: dict[tuple[Answer, str, str], float] = {}
     for place, cells in rows:
         if len(cells) != len(columns):
@@ -150,11 +150,9 @@ def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
         raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
 
 
-def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
+def _fault_of_header(columns: Sequence[str], scores: Sequence[str]) -> str:
     """Return which column is missing, comes twice or has no meaning; empty if none does."""
     ids = [name for name in ID_COLUMNS if name in columns]
-    is_long = DIMENSION in columns and DIMENSION not in rubric.names
-    scores = (DIMENSION, SCORE) if is_long else rubric.names
     known = (*ids, SAMPLE, RATER, COMMENT, *scores)
     if len(ids) != 1:
         told = f"both {' and '.join(ids)}" if ids else "no column with the ids of the answers"
@@ -164,10 +162,10 @@ def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
             return f"there are two columns {name!r}."
         if name not in known:
             return f"the column {name!r} has no meaning here. There may be {', '.join(known)}."
-    if is_long and SCORE not in columns:
+    if scores == (DIMENSION, SCORE) and SCORE not in columns:
         return f"there is a column {DIMENSION}, but none called {SCORE}."
     if not set(columns) & set(scores):
-        names = ", ".join(rubric.names)
+        names = ", ".join(scores)
         return f"no column with scores. There may be {names}, or {DIMENSION} and {SCORE}."
     return ""
 

@@ -105,7 +105,11 @@ def verdict_of(line: Line, marker: str, rubric: Rubric) -> Verdict | None:
 
 
 def judgment_of(
-    subject: Subject, judge: str, repeat: int, asks: Sequence[tuple[Line, str]], rubric: Rubric
+    subject: Subject,
+    judge: str,
+    repeat: int,
+    asks: Sequence[tuple[Verdict | None, Line]],
+    rubric: Rubric,
 ) -> Judgment:
     """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
 
@@ -113,7 +117,7 @@ def judgment_of(
         subject: what was judged.
         judge: the judge's name.
         repeat: which of its judgments.
-        asks: lines and markers as `verdict_of` takes them, in order; empty if it was not asked.
+        asks: what `verdict_of` read of each line, in order; empty if it was not asked.
         rubric: whose dimensions count.
 
     Returns:
@@ -122,10 +126,9 @@ def judgment_of(
         and cost of all asks, None as soon as a part of them is unknown; the texts are those of the
         reply that the verdict was read from.
     """
-    lines = [line for line, _ in asks]
-    read = [(verdict_of(line, marker, rubric), line) for line, marker in asks]
-    best: tuple[Verdict | None, Line] = (None, {})
-    verdict, line = max(read, key=lambda each: each[0].given if each[0] else -1, default=best)
+    lines = [line for _, line in asks]
+    none: tuple[Verdict | None, Line] = (None, {})
+    verdict, line = max(asks, key=lambda each: each[0].given if each[0] else -1, default=none)
     usages = [each.get("usage") or {} for each in lines if "text" in each]
     costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)

@@ -43,7 +43,7 @@ from medeval.judging.prompt import (
 )
 from medeval.judging.results import JudgeReport, JudgingResults, SubjectResult
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import read_verdict
+from medeval.judging.verdict import Verdict, read_verdict
 
 JUDGMENTS = "judgments"
 # In the record: why the judge was not asked about all answers; null if it was.
@@ -231,6 +231,9 @@ class Judging:
         messages = self.prompt.messages(subject, sample)
         return Item(subject.name, messages, subject.data_class, sample)
 
+    def _verdict(self, item: Item, line: Line) -> Verdict | None:
+        return verdict_of(line, marker_in(item.messages), self.rubric)
+
     def _can_read(self, item: Item, text: str) -> bool:
         verdict = read_verdict(text, self.rubric, marker_in(item.messages))
         return verdict.status != "failed"
@@ -240,7 +243,7 @@ class Judging:
 
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
-        verdict = verdict_of(line, marker_in(item.messages), self.rubric)
+        verdict = self._verdict(item, line)
         is_done = verdict is None or verdict.status == "ok"
         if is_done or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
             return None
@@ -264,7 +267,7 @@ class Judging:
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
         progress, further = Progress(), Progress()
-        asks: dict[tuple[str, int], list[tuple[Line, str]]] = defaultdict(list)
+        asks: dict[tuple[str, int], list[tuple[Verdict | None, Line]]] = defaultdict(list)
         lines = read_journal(journal) if journal.exists() else ()
         for line in sorted(lines, key=itemgetter("sample")):
             subject, repeat = self.asked.get(line["item"]), line["sample"] // ASKS_PER_REPEAT
@@ -280,7 +283,7 @@ class Judging:
                     " another question, answer or reference. Judge again into another folder."
                 )
             progress.add(line, is_new=False)
-            asks[subject.name, repeat].append((line, marker_in(item.messages)))
+            asks[subject.name, repeat].append((self._verdict(item, line), line))
         judgments = tuple(
             judgment_of(one, judge.label, repeat, asks[name, repeat], self.rubric)
             for name, one in self.asked.items()

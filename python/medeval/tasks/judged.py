@@ -135,10 +135,7 @@ def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults,
 
 
 def chosen_jury(
-    record: RunRecord,
-    wanted: Jury | None,
-    choices: Mapping[str, Any] | None = None,
-    **of_newest: Any,
+    record: RunRecord, wanted: Jury | None, choices: Mapping[str, Any] | None = None
 ) -> Jury:
     """Return the judging to be gone on with, or a new one with a folder of its own.
 
@@ -149,7 +146,6 @@ def chosen_jury(
         record: of the run.
         wanted: who is to judge; None takes the judges of the newest judging.
         choices: pooling, repeats or re_asks that it is to have from now on.
-        of_newest: what is to be otherwise than in the newest judging, such as its rubric.
 
     Raises:
         UserError: nobody is named, and the run was never judged; or a choice cannot be meant.
@@ -161,7 +157,7 @@ def chosen_jury(
                 f"{record.folder} was never judged. Name a judge: `python -m medeval judge"
                 f" {record.folder} --judge-model MODEL` (`local` is a rule that needs no network)."
             )
-        wanted = known[-1].changed(**of_newest)
+        wanted = known[-1]
     same = [one for one in known if one.who_judges() == wanted.who_judges()]
     if not same:
         # The first folder that no other judging has, recorded or not.
