@@ -129,8 +129,9 @@ def start(
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
     elif is_judged and (plan or read_record(run.folder).judgings):
+        # As `judge RUN` with the same flags.
         record = read_record(run.folder)
-        chosen = judges.chosen(task, record)  # as `judge RUN` with the same flags
+        chosen = judges.chosen(task, record)
         refuse_unnamed(record, judges.missing(chosen), _command(record, flags))
         check_before(task, chosen, flags.endpoints)
         run.update(JUDGINGS, judgings_with(record, chosen))
