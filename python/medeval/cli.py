@@ -23,7 +23,6 @@ from medeval.commands import (
     judge_audit,
     listing,
     load,
-    predict,
     report,
     run,
     score,
@@ -48,7 +47,7 @@ app.command("export")(export.export)
 app.command("run", cls=TaskCommand)(run.run)
 app.command("judge")(judge.judge)
 app.command("judge-audit")(judge_audit.judge_audit)
-app.command("predict")(predict.predict)
+app.command("predict")(run.predict)
 app.command("score", cls=ScoreCommand)(score.score)
 app.command("compare", cls=CompareCommand)(compare.compare)
 app.command("report")(report.report)

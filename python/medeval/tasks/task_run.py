@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.cost import Prices
-from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Model
-from medeval.tasks.models import ModelChoice, code_sha256, model_of
-from medeval.tasks.run_record import RUNS, RunRecord, read_record
+from medeval.inference.types import Model, Outcome
+from medeval.tasks.models import ModelChoice
+from medeval.tasks.run_record import RUNS, read_record
 from medeval.tasks.task import AskedTask
-
-if TYPE_CHECKING:
-    from medeval.inference.batch import Imported
+from medeval.text import visible
 
 ENDPOINTS = Path("endpoints.toml")
 # Names of folders have an end, and so has the patience of those who read them.
 _LONGEST_PART = 80
+# Above it a run says that its replies were not read, and shows so much of the first.
+_MOST_UNREAD = 0.2
+_MOST_SHOWN = 300
 
 
 class TaskRun(Run):
@@ -56,40 +57,47 @@ class TaskRun(Run):
         # What may change from start to start. A run that is resumed keeps what it has of it until
         # it goes on indeed. The name of a variable, never what it holds; the model as it was named.
         self._choices = {"key_variable": choice.key, "asked_model": choice.model}
-        settings = settings_of(model, task.prompt_version) | code_sha256(choice) | task.settings()
+        settings = settings_of(model, task.prompt_version)
+        if choice.function is not None:
+            # By it a run that goes on knows the function again.
+            with choice.function[0].open("rb") as file:
+                settings["code_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
         about = {
             "task": task.name,
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "versions": {"medeval": medeval.__version__},
             **({"asked_task": asked_task} if asked_task else {}),
+            "limit": limit,
+            **self._choices,
         }
-        super().__init__(folder, settings, model, about=about | {"limit": limit} | self._choices)
+        super().__init__(folder, settings | task.settings(), model, about=about)
 
-    def evaluate(self, config: RunConfig) -> RunResult:
-        """Ask what has no answer yet; see `Run.execute`."""
-        on_start = config.on_start or self.record_choices
-        own = replace(config, can_read=self.task.can_read, on_start=on_start)
-        return self.execute(self.task.samples(self.limit), own)
-
-    def record_choices(self, **more: Any) -> None:
-        """Keep what may change from start to start; for whoever has the journal to himself.
-
-        Another start that is refused because this one is under way must not change what is read
-        of it.
+    def evaluate(self, config: RunConfig, **choices: Any) -> RunResult:
+        """Ask what has no answer yet; see `Run.execute`.
 
         Args:
-            more: to be kept beside it.
+            config: of it.
+            choices: further ones that the run keeps and the next start may change.
         """
-        self.update("limit", self.limit, **self._choices, **more)
 
-    def record_alone(self, **more: Any) -> None:
-        """Do what `record_choices` does where nothing is asked, unless a run is under way.
+        def begin() -> None:
+            # Only now: a start that is refused because another is under way must not change what
+            # is read of that one.
+            self.update("limit", self.limit, **self._choices, **choices)
+            if config.on_start:
+                config.on_start()
+
+        own = replace(config, can_read=self.task.can_read, on_start=begin)
+        return self.execute(self.task.samples(self.limit), own)
+
+    def record_alone(self, **choices: Any) -> None:
+        """Keep what may change from start to start where nothing is asked.
 
         Raises:
             UserError: another run holds the journal.
         """
         with Journal(self.journal) if self.journal.exists() else nullcontext():
-            self.record_choices(**more)
+            self.update("limit", self.limit, **self._choices, **choices)
 
     def discard(self) -> None:
         """Remove the folder of a new run that was refused before anything came of it."""
@@ -98,6 +106,56 @@ class TaskRun(Run):
             for file in (*self.made, self.journal):
                 file.unlink(missing_ok=True)
             _remove_empty(self.folder)
+
+    def require_batch(self) -> None:
+        """Refuse what no batch file can ask.
+
+        Raises:
+            UserError: it is a conversation, or the model answers in this process.
+        """
+        if self.task.is_conversation:
+            raise UserError(
+                f"{self.task.name} is a conversation: what is asked next depends on the reply."
+                " There is no batch of it."
+            )
+        if self.choice.is_local:
+            raise UserError(
+                f"{self.choice.model} answers in this process; there is no endpoint to ask."
+            )
+
+    def warnings_of_context(self) -> Iterator[str]:
+        """Say that the length of a model's context is only supposed, if the task minds it.
+
+        Built-in models take whatever they are given.
+        """
+        if self.choice.is_local and self.choice.function is None:
+            return
+        for settings in self.task.settings().values():
+            context = settings.get("context") if isinstance(settings, Mapping) else None
+            if isinstance(context, Mapping) and context.get("limit_from") == "default":
+                yield (
+                    f"nobody says how much {self.choice.model} takes in; longer than"
+                    f" {context['limit']:,} tokens is shortened. Say it with --context-limit."
+                )
+
+    def warning_of_unread(self, sums: Progress) -> str:
+        """Return a warning if more than one reply in five could not be read, with the first.
+
+        Text that is not open is not shown.
+        """
+        count, total = sums.ledger[Outcome.UNPARSED], sums.ledger.asked
+        if count <= _MOST_UNREAD * total:
+            return ""
+        known = self.task.Options.model_fields
+        options = [f"--{one.replace('_', '-')}" for one in self.task.READING if one in known]
+        said = f"{count:,} of {total:,} replies could not be read"
+        if options:
+            said += f"; see what {', '.join(options)} would change"
+        line = next((one for one in self.lines() if one["outcome"] == Outcome.UNPARSED), None)
+        open_items = {one.id for one in self.task.items(self.limit) if one.data_class == "open"}
+        if line is None or line["item"] not in open_items:
+            return f"{said}."
+        return f"{said}. The first, of item {line['item']}: {visible(line['text'][:_MOST_SHOWN])}"
 
     def progress(self) -> Progress:
         """Return what became of the items that are due until now."""
@@ -142,7 +200,7 @@ def open_run(
     if folder is None and may_resume:
         path = _run_like(task, choice, runs) or path
     guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
-    model = model_of(choice, task, guard)
+    model = choice.opened(task, guard)
     is_new = not path.exists()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -160,60 +218,6 @@ def open_run(
     kept = task.keep(path)
     run.made = (path / RUN, *kept) if is_new else ()
     return run
-
-
-def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.0) -> ModelChoice:
-    """Return the model that a run asked, to resume it.
-
-    Args:
-        record: of the run.
-        key_variable: where the key is now; None for where it was.
-        timeout: seconds for one call.
-    """
-    endpoint = str(record.settings["endpoint"])
-    return ModelChoice(
-        record.asked_model,
-        None if endpoint == IN_PROCESS else endpoint,
-        key_variable or record.key_variable,
-        record.settings["parameters"],
-        timeout,
-    )
-
-
-def export_prompts(run: TaskRun, path: Path, endpoints: Path = ENDPOINTS) -> int:
-    """Write the prompts of a run as a batch file; return how many.
-
-    Raises:
-        UserError: the model answers in this process, the text may not go to its endpoint, or the
-            file is there already.
-    """
-    from medeval.inference.batch import export_batch
-
-    _require_batch(run)
-    guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
-    return export_batch(run, run.task.items(run.limit), guard, path)
-
-
-def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Imported:
-    """Put the answers of batch files into the journal of a run.
-
-    Raises:
-        UserError: a file cannot be read, or holds answers to other questions.
-    """
-    from medeval.inference.batch import import_batch
-
-    _require_batch(run)
-    return import_batch(run, run.task.items(run.limit), paths, prices, run.task.can_read)
-
-
-def _require_batch(run: TaskRun) -> None:
-    if run.task.is_conversation:
-        raise UserError(
-            f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
-            " no batch of it."
-        )
-    if run.settings["endpoint"] == IN_PROCESS:
-        raise UserError(f"{run.choice.model} answers in this process; there is no endpoint to ask.")
 
 
 def _remove_empty(folder: Path) -> None:
