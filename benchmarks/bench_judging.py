@@ -158,8 +158,8 @@ def imports() -> None:
     import openai  # noqa: F401
 
     import medeval.cli
+    import medeval.commands.progress
     import medeval.judging.running
-    import medeval.progress
     import medeval.tasks.mtsamples.task  # noqa: F401
 
 

@@ -1,4 +1,4 @@
-"""The terminal, as tables are printed on it, and what a command prints and writes at its end."""
+"""The terminal: tables, bars, and what a command prints and writes at its end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from rich.text import Text
 
 from medeval.errors import UserError
 from medeval.text import visible
+
+Advance = Callable[[int], object]
 
 
 class Terminal(Console):
@@ -126,3 +129,21 @@ def table_of(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     for row in rows:
         table.add_row(*row)
     return table
+
+
+@contextmanager
+def progress(label: str, count: Callable[[], int]) -> Iterator[Advance]:
+    """Show how many rows of one task are done; yields the function to call with new rows.
+
+    Args:
+        label: what is being written.
+        count: the number of rows; asked only if a bar is shown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(label, total=count())
+        yield lambda rows: bars.advance(bar, rows)

@@ -260,11 +260,11 @@ def judge_and_tell(
     """
     from rich.table import Table
 
+    from medeval.commands.progress import cost_of, shown_progress
     from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging.results import counted
     from medeval.judging.verdict import OF_VERDICTS
-    from medeval.progress import cost_of, shown_progress
     from medeval.tasks import judged
     from medeval.terminal import Terminal, warn
 

@@ -49,6 +49,7 @@ def _judge_audit(
     before is asked again, and the run's own judging stays as it is. Exit code 1: a judge failed on
     more than one answer in twenty, or stopped.
     """
+    from medeval.commands.progress import shown_progress
     from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging import audit
@@ -57,7 +58,6 @@ def _judge_audit(
     from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.progress import shown_progress
     from medeval.tasks.run_record import read_record
     from medeval.terminal import Terminal, require_writable, warn
 

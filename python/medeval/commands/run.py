@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -35,19 +35,19 @@ from medeval.commands.options import (
     read_price_file,
     with_options,
 )
+from medeval.commands.progress import ledger_table, shown_progress
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, Spent, charged_in, kept_spending
+from medeval.inference.cost import Budget, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
-from medeval.inference.run import AUDIT, Progress, RunConfig
+from medeval.inference.run import AUDIT, RunConfig, RunResult
 from medeval.inference.types import Outcome
-from medeval.progress import ledger_table, shown_progress
 from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, judged
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_arguments, parse_parameters
 from medeval.tasks.run_record import RUNS, read_record, warning_of_cut_prompts
 from medeval.tasks.task import DEMO, AskedTask
-from medeval.tasks.task_run import TaskRun, open_run
+from medeval.tasks.task_run import TaskRun
 from medeval.terminal import Terminal, warn
 
 # What a run is begun with, and no other start may change.
@@ -74,16 +74,25 @@ def _run(context: typer.Context, **given: Any) -> None:
     given["judges"] = JudgeFlags.of(given)
     amount(given["max_cost"])  # one that is none is reported before anything is read
     options = parse_arguments(given["env_args"], given["task_option"] or ())
+    tasks, models = given["task"] or [None], given["model"] or [None]
     is_whole = True
     with graceful_exit(lambda: "nothing was asked; start the same command again"):
         if given["resume"] is not None:
             is_whole = execute(*resume(given, options))
-        else:
-            for one, own in _chosen(given, options):
-                if given["show_prompt"]:
-                    show_prompt(one, own)
-                else:
-                    is_whole = execute(*start(one, own)) and is_whole
+            tasks = []
+        kinds = [one and registry.task_class(registry.canonical_name(one)).Options for one in tasks]
+        for name, kind in zip(tasks, kinds, strict=True):
+            own = {**options, **(given_options(kind, given) if kind else {})}
+            # An option goes to the tasks that have it, and to all if none has it.
+            others = {option for one in kinds if one for option in one.model_fields}
+            if len(tasks) > 1 and kind:
+                others.difference_update(kind.model_fields)
+                own = {option: value for option, value in own.items() if option not in others}
+            for model in models:
+                several = len(tasks) * len(models) > 1
+                one = {**given, "task": name, "model": model, "may_resume": several}
+                run = start(one, dict(own))
+                is_whole = (run is None or execute(run, one)) and is_whole
     if not is_whole:
         raise typer.Exit(1)
 
@@ -91,86 +100,38 @@ def _run(context: typer.Context, **given: Any) -> None:
 run = with_options(_run, flags_in("run_flags.toml"))
 
 
-def _chosen(
-    given: Mapping[str, Any], options: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the flags and the options of each task with each model.
-
-    An option of several tasks goes to those that have it, and to all if none has it.
-    """
-    tasks, models = given["task"] or [None], given["model"] or [None]
-    kinds = [name and registry.task_class(registry.canonical_name(name)).Options for name in tasks]
-    for name, kind in zip(tasks, kinds, strict=True):
-        own = {**options, **(given_options(kind, given) if kind else {})}
-        if len(tasks) > 1:
-            others = {option for one in kinds for option in one.model_fields}
-            own = {
-                option: value
-                for option, value in own.items()
-                if option in kind.model_fields or option not in others
-            }
-        for model in models:
-            several = len(tasks) * len(models) > 1
-            yield {**given, "task": name, "model": model, "may_resume": several}, dict(own)
-
-
-def _asked(given: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[AskedTask, ModelChoice]:
-    """Return the task and the model that a command names."""
-    numbers = {"temperature": given["temperature"] or 0.0, "max_tokens": given["max_tokens"]}
-    parameters = parse_parameters(
-        given["parameters"],
-        given["model_parameter"] or (),
-        {**numbers, "seed": given["model_seed"]},
-    )
-    if given["task"] is None:
-        raise UserError("Name a task with --task, or a run to resume: --resume.")
-    task = registry.start(given["task"], options)
-    if not given["model"]:
-        raise UserError("Name a model with --model, or a run to resume: --resume.")
-    who = given["model"], given["base_url"], given["key_variable"]
-    choice = ModelChoice(*who, parameters, given["timeout"])
-    if choice.is_local:
-        if named := _named(_PARAMETERS, given):
-            raise UserError(
-                f"{', '.join(named)}: {choice.model} answers in this process and takes none."
-            )
-        choice = replace(choice, parameters={})
-    return task, choice
-
-
-def show_prompt(given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Print the first prompt of a task; nothing is sent, and no folder is made.
-
-    Raises:
-        UserError: as `start`.
-    """
-    task, _ = _asked({**given, "model": given["model"] or DEMO}, options)
-    item = next(iter(task.items(1)), None)
-    if item is None:
-        raise UserError(f"{task.name} has no item to be asked.")
-    for message in item.messages:
-        print(f"[{message['role']}]\n{message['content']}\n")
-    for name, value in item.parameters.items():
-        print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
-
-
-def start(given: dict[str, Any], options: dict[str, Any]) -> tuple[TaskRun, dict[str, Any]]:
-    """Make a new run's folder.
+def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
+    """Make a new run's folder; with `--show-prompt` print the first prompt, and make none.
 
     Args:
         given: the flags of the command, with one task and one model; under `may_resume` whether
             the newest run of the same task, model and settings is gone on with, if there is one.
+            What `execute` needs is added: `read_prices`, what tokens cost, and `named_again`,
+            flags that every command about this run needs.
         options: of the task.
-
-    Returns:
-        The run, and the flags, with what `execute` needs beside them: `read_prices`, what tokens
-        cost, and `named_again`, flags that every command about this run needs.
 
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
     """
     judges = taken_from_arguments(given["judges"], options)
-    task, choice = _asked(given, options)
+    numbers = {"temperature": given["temperature"] or 0.0, "max_tokens": given["max_tokens"]}
+    numbers |= {"seed": given["model_seed"]}
+    parameters = parse_parameters(given["parameters"], given["model_parameter"] or (), numbers)
+    if given["task"] is None:
+        raise UserError("Name a task with --task, or a run to resume: --resume.")
+    task = registry.start(given["task"], options)
+    model = given["model"] or (DEMO if given["show_prompt"] else None)
+    if model is None:
+        raise UserError("Name a model with --model, or a run to resume: --resume.")
+    who = model, given["base_url"], given["key_variable"]
+    choice = ModelChoice(*who, parameters, given["timeout"])
+    if choice.is_local:
+        if named := _named(_PARAMETERS, given):
+            raise UserError(f"{', '.join(named)}: {model} answers in this process and takes none.")
+        choice = replace(choice, parameters={})
+    if given["show_prompt"]:
+        _show_prompt(task)
+        return None
     is_judged = judged(task) is not None and not given["no_judge"]
     plan = judges.plan(task, getattr(task, "default_judge", None) if is_judged else None)
     if plan is None and (named := _named(("judge_key_variable", "jury", "rubric"), given)):
@@ -180,9 +141,10 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> tuple[TaskRun, dict
             raise UserError("--no-judge and --judge-model: leave one of them away.")
         # No answer is paid that cannot be judged.
         check_before(task, plan, given["endpoints"])
-    prices = read_price_file(given["prices"])  # reported before a folder is made
     of_file = given["task"] if registry.FILE_CLASS.fullmatch(given["task"]) else ""
-    run = open_run(
+    given["named_again"] = {"--task": of_file} if of_file else {}
+    given["read_prices"] = read_price_file(given["prices"])  # reported before a folder is made
+    run = TaskRun(
         task,
         choice,
         runs=given["out"] or RUNS,
@@ -194,8 +156,17 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> tuple[TaskRun, dict
     )
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
-    named_again = {"--task": of_file} if of_file else {}
-    return run, {**given, "read_prices": prices, "named_again": named_again}
+    return run
+
+
+def _show_prompt(task: AskedTask) -> None:
+    item = next(iter(task.items(1)), None)
+    if item is None:
+        raise UserError(f"{task.name} has no item to be asked.")
+    for message in item.messages:
+        print(f"[{message['role']}]\n{message['content']}\n")
+    for name, value in item.parameters.items():
+        print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
 
 
 def resume(given: dict[str, Any], options: Mapping[str, Any]) -> tuple[TaskRun, dict[str, Any]]:
@@ -206,7 +177,7 @@ def resume(given: dict[str, Any], options: Mapping[str, Any]) -> tuple[TaskRun, 
         options: of the task; only those of its `MOVED` may be given again.
 
     Returns:
-        As `start`.
+        The run, and the flags, with what `start` adds.
 
     Raises:
         UserError: what the run was started with is given again, or has changed; or what its record
@@ -258,8 +229,9 @@ def resume(given: dict[str, Any], options: Mapping[str, Any]) -> tuple[TaskRun, 
     for plan in plans if judged(task) else ():
         check_before(task, judges.with_key(plan), given["endpoints"])
     limit = record.limit if given["limit"] is None else given["limit"]
-    run = open_run(task, choice, folder=record.folder, endpoints=given["endpoints"], limit=limit)
-    return run, {**given, "read_prices": read_price_file(given["prices"])}
+    given["read_prices"] = read_price_file(given["prices"])
+    places = {"folder": record.folder, "endpoints": given["endpoints"]}
+    return TaskRun(task, choice, **places, limit=limit), given
 
 
 def _named(names: Iterable[str], given: Mapping[str, Any]) -> list[str]:
@@ -272,7 +244,7 @@ def execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
 
     Args:
         run: of a task.
-        given: flags, as `start` and `resume` return them.
+        given: flags, with what `start` adds.
 
     Returns:
         Whether all items have a reply, and all answers that were to be judged a verdict.
@@ -281,6 +253,10 @@ def execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
         UserError: it cannot be made as it is wished. A new run then leaves no folder.
         typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
+    prices = given["read_prices"]
+    # For the next start.
+    run.kept["max_cost"] = str(amount(given["max_cost"]) or "")
+    run.kept["prices"] = str(given["prices"].resolve()) if given["prices"] else ""
     with graceful_exit(lambda: _status_line(run, given)):
         try:
             if not run.made:
@@ -288,28 +264,39 @@ def execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
             warn(*run.warnings_of_context(), *getattr(run.task, "left_out", ()))
             if given["export_prompts"] is not None:
                 return _export(run, given)
-            has_replies = (_import if given["import_answers"] else _ask)(run, given)
-            if has_replies is None:
-                return False
-            is_whole, record, task = has_replies, read_record(run.folder), judged(run.task)
+            if given["import_answers"]:
+                is_whole = _import(run, given)
+            else:
+                total = sum(1 for _ in run.task.items(run.limit))
+                with shown_progress(prices.currency, total) as show:
+                    config = replace(
+                        _config(run, given, run.journal),
+                        # A new run is named now: it is there to stay.
+                        on_start=partial(print, f"run {run.folder}") if run.made else None,
+                        on_progress=partial(show, "asking"),
+                    )
+                    result = run.evaluate(config)
+                warnings = [
+                    f"the endpoint refuses {name}; it was"
+                    f" {f'sent as {instead}' if instead else 'left out'}"
+                    for name, instead in run.learned.items()
+                ]
+                warnings.append(warning_of_cut_prompts(run.task.items(run.limit), run.lines()))
+                is_whole = _tell(run, given, result, warnings)
+                if result.stopped:
+                    return False
+            record, task = read_record(run.folder), judged(run.task)
             if task is not None and record.judgings and not given["no_judge"]:
                 plan = given["judges"].with_key(record.judgings[-1])
+                # What the model's answers cost is of the same limit.
                 config = _config(run, given, run.folder / plan.folder / "judgments")
                 results = judge_and_tell(task, run.folder, plan, config, given["endpoints"])
-                is_whole = has_replies and not results.exit_code
+                is_whole = is_whole and not results.exit_code
         except UserError:
             run.discard()
             raise
     print(with_flags(command_of("score", run.folder), given["named_again"]))
     return is_whole
-
-
-def _limits(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a run keeps of its money, for the next start."""
-    return {
-        "max_cost": str(amount(given["max_cost"]) or ""),
-        "prices": str(given["prices"].resolve()) if given["prices"] else "",
-    }
 
 
 def _config(run: TaskRun, given: Mapping[str, Any], journal: Path) -> RunConfig:
@@ -331,26 +318,6 @@ def _config(run: TaskRun, given: Mapping[str, Any], journal: Path) -> RunConfig:
     )
 
 
-def _ask(run: TaskRun, given: Mapping[str, Any]) -> bool | None:
-    """Ask what has no answer yet; see `_tell` for what is returned."""
-    total = sum(1 for _ in run.task.items(run.limit))
-    with shown_progress(given["read_prices"].currency, total) as show:
-        # What judges cost in an earlier start is of the same limit.
-        config = replace(
-            _config(run, given, run.journal),
-            # A new run is named now: it is there to stay.
-            on_start=partial(print, f"run {run.folder}") if run.made else None,
-            on_progress=partial(show, "asking"),
-        )
-        result = run.evaluate(config, **_limits(given))
-    warnings = [
-        f"the endpoint refuses {name}; it was {f'sent as {instead}' if instead else 'left out'}"
-        for name, instead in run.learned.items()
-    ]
-    warnings.append(warning_of_cut_prompts(run.task.items(run.limit), run.lines()))
-    return _tell(run, given, result.progress, result.spent, warnings, result.stopped)
-
-
 def _export(run: TaskRun, given: Mapping[str, Any]) -> bool:
     """Write the prompts of a run as a batch file."""
     from medeval.inference.batch import export_batch
@@ -361,7 +328,7 @@ def _export(run: TaskRun, given: Mapping[str, Any]) -> bool:
         DataUseGuard(read_endpoints(given["endpoints"]), run.folder / AUDIT),
     )
     count = export_batch(run, run.task.items(run.limit), guard, path)
-    run.record_alone(**_limits(given))
+    run.record_alone()
     if run.made:
         print(f"run {run.folder}")
     print(f"{count:,} prompts in {path}. When they are answered:")
@@ -369,14 +336,14 @@ def _export(run: TaskRun, given: Mapping[str, Any]) -> bool:
     return True
 
 
-def _import(run: TaskRun, given: Mapping[str, Any]) -> bool | None:
+def _import(run: TaskRun, given: Mapping[str, Any]) -> bool:
     """Read the answers of batch files; return whether all items have a reply."""
     from medeval.inference.batch import import_batch
 
     run.require_batch()
     items, files = run.task.items(run.limit), given["import_answers"]
     imported = import_batch(run, items, files, given["read_prices"], run.task.can_read)
-    run.record_alone(**_limits(given))
+    run.record_alone()
     if run.made:
         print(f"run {run.folder}")
     print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
@@ -386,30 +353,26 @@ def _import(run: TaskRun, given: Mapping[str, Any]) -> bool | None:
         f"{left:,} items have no answer ({imported.expired:,} expired); ask them with"
         f" `{resume_command(run, given)}`"
     )
-    return _tell(run, given, sums, kept_spending(run.journal), [warning or ""]) and not left
+    result = RunResult(sums, spent=kept_spending(run.journal))
+    return _tell(run, given, result, [warning or ""]) and not left
 
 
 def _tell(
-    run: TaskRun,
-    given: Mapping[str, Any],
-    sums: Progress,
-    spent: Spent | None,
-    warnings: Sequence[str],
-    stopped: str | None = None,
-) -> bool | None:
+    run: TaskRun, given: Mapping[str, Any], result: RunResult, warnings: Sequence[str]
+) -> bool:
     """Say what became of the items, and how those that errored are asked again.
 
     Returns:
-        Whether no item errored; None if the run stopped.
+        Whether no item errored, and replies were read.
     """
+    sums, stopped = result.progress, result.stopped
     currency = None if run.choice.is_local else given["read_prices"].currency
-    Terminal().print(ledger_table(sums, currency, spent))
+    Terminal().print(ledger_table(sums, currency, result.spent))
     unread = run.warning_of_unread(sums)
     warn(*filter(None, [*warnings, unread, stopped]))
     if stopped:
         print(resume_command(run, given))
-        return None
-    if count := sum(sums.errors.values()):
+    elif count := sum(sums.errors.values()):
         warn(*(f"{reason}: {words}" for reason, words in sorted(sums.words.items())))
         warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, given)}`")
     return not (sums.ledger[Outcome.ERRORED] or unread)

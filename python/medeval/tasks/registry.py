@@ -69,14 +69,10 @@ def _found(place: str) -> Any:
 
 
 @cache
-def _installed() -> Mapping[str, str]:
-    """Return the classes of other packages, by the names of their tasks."""
-    return {one.name: one.value for one in entry_points(group=GROUP)}
-
-
-def names() -> list[str]:
-    """Return the names of the tasks that have a class: those that come along, then others."""
-    return [*BUILT_IN, *(name for name in _installed() if name not in BUILT_IN)]
+def names() -> Mapping[str, str]:
+    """Return the classes of tasks, by their names: those that come along, then installed ones."""
+    installed = {one.name: one.value for one in entry_points(group=GROUP)}
+    return {**BUILT_IN, **installed, **BUILT_IN}  # in this order, and none takes a name of ours
 
 
 def classes() -> list[type[Task]]:
@@ -120,8 +116,8 @@ def task_class(name: str) -> type[Task]:
         except (OSError, ValueError, FileFailedError) as error:
             raise UserError(f"{error}.") from None
         kind = f"{file} has no class {own!r} that is a Task"
-    elif name not in BUILT_IN and name in _installed():
-        place = _installed()[name]
+    elif name not in BUILT_IN and name in names():
+        place = names()[name]
         try:
             found = _found(place)
         except (ImportError, AttributeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Model, Outcome
+from medeval.inference.types import Outcome
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import RUNS, read_record
 from medeval.tasks.task import AskedTask
@@ -32,72 +33,107 @@ _MOST_SHOWN = 300
 
 
 class TaskRun(Run):
-    """A run of a task.
+    """A run of a task: a new one with a folder of its own, or one that is resumed.
+
+    Args:
+        task: what is asked.
+        choice: who is asked.
+        folder: of the run; None makes a new one, named by time, task and model.
+        runs: where new folders are made.
+        endpoints: the declarations of where credentialed text may go.
+        limit: how many items are asked at most; another number than before is fine.
+        asked_task: FILE.py:CLASS, if the task is a class in a file.
+        may_resume: without a folder, open the newest run of this task and model with the same
+            settings, if there is one.
+        can_ask: whether the model may be asked what it takes in; a batch needs no connection.
 
     Attributes:
         task: what is asked.
         choice: who is asked.
         limit: how many items are asked at most; None for all.
+        kept: what may change from start to start. A run that is resumed keeps what it has of it
+            until it goes on indeed.
         made: the files of a new run; empty if the folder was there.
+
+    Raises:
+        UserError: the model cannot be asked, or the folder holds a run with other settings.
     """
 
     def __init__(
         self,
-        folder: Path,
         task: AskedTask,
         choice: ModelChoice,
-        model: Model,
-        limit: int | None,
+        *,
+        folder: Path | None = None,
+        runs: Path = RUNS,
+        endpoints: Path = ENDPOINTS,
+        limit: int | None = None,
         asked_task: str = "",
+        may_resume: bool = False,
+        can_ask: bool = True,
     ) -> None:
-        self.task = task
-        self.choice = choice
-        self.limit = limit
-        self.made: Sequence[Path] = ()
-        # What may change from start to start. A run that is resumed keeps what it has of it until
-        # it goes on indeed. The name of a variable, never what it holds; the model as it was named.
-        self._choices = {"key_variable": choice.key, "asked_model": choice.model}
-        settings = settings_of(model, task.prompt_version)
+        if folder is None:
+            like = _run_like(task, choice, runs) if may_resume else None
+            folder = like or _new_folder(runs, task.name, choice.model)
+        model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
+        is_new = not folder.exists()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{folder} cannot be made ({error.strerror}). Choose another --out."
+            ) from None
+        try:
+            self.task = task.prepared(model) if can_ask else task
+        except UserError:
+            if is_new:
+                _remove_empty(folder)
+            raise
+        self.choice, self.limit = choice, limit
+        # The name of a variable, never what it holds; the model as it was named.
+        self.kept: dict[str, Any] = {
+            "limit": limit,
+            "key_variable": choice.key,
+            "asked_model": choice.model,
+        }
+        settings = settings_of(model, self.task.prompt_version)
         if choice.function is not None:
             # By it a run that goes on knows the function again.
-            with choice.function[0].open("rb") as file:
-                settings["code_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+            code = choice.function[0].read_bytes()
+            settings["code_sha256"] = hashlib.sha256(code).hexdigest()
         about = {
             "task": task.name,
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "versions": {"medeval": medeval.__version__},
             **({"asked_task": asked_task} if asked_task else {}),
-            "limit": limit,
-            **self._choices,
+            **self.kept,
         }
-        super().__init__(folder, settings | task.settings(), model, about=about)
+        super().__init__(folder, settings | self.task.settings(), model, about=about)
+        files = self.task.keep(folder)
+        self.made: Sequence[Path] = (folder / RUN, *files) if is_new else ()
 
-    def evaluate(self, config: RunConfig, **choices: Any) -> RunResult:
-        """Ask what has no answer yet; see `Run.execute`.
-
-        Args:
-            config: of it.
-            choices: further ones that the run keeps and the next start may change.
-        """
+    def evaluate(self, config: RunConfig) -> RunResult:
+        """Ask what has no answer yet; see `Run.execute`."""
+        from medeval.inference.engine import process  # with what it needs it is slow to load
 
         def begin() -> None:
             # Only now: a start that is refused because another is under way must not change what
             # is read of that one.
-            self.update("limit", self.limit, **self._choices, **choices)
+            self.update("task", self.task.name, **self.kept)
             if config.on_start:
                 config.on_start()
 
         own = replace(config, can_read=self.task.can_read, on_start=begin)
-        return self.execute(self.task.samples(self.limit), own)
+        return asyncio.run(process(self, self.task.samples(self.limit), own))
 
-    def record_alone(self, **choices: Any) -> None:
+    def record_alone(self) -> None:
         """Keep what may change from start to start where nothing is asked.
 
         Raises:
             UserError: another run holds the journal.
         """
         with Journal(self.journal) if self.journal.exists() else nullcontext():
-            self.update("limit", self.limit, **self._choices, **choices)
+            self.update("task", self.task.name, **self.kept)
 
     def discard(self) -> None:
         """Remove the folder of a new run that was refused before anything came of it."""
@@ -165,59 +201,6 @@ class TaskRun(Run):
             if (line["item"], line["sample"]) in due:
                 progress.add(line, is_new=False)
         return progress
-
-
-def open_run(
-    task: AskedTask,
-    choice: ModelChoice,
-    *,
-    folder: Path | None = None,
-    runs: Path = RUNS,
-    endpoints: Path = ENDPOINTS,
-    limit: int | None = None,
-    asked_task: str = "",
-    may_resume: bool = False,
-    can_ask: bool = True,
-) -> TaskRun:
-    """Make the folder of a run, or open one to resume it.
-
-    Args:
-        task: what is asked.
-        choice: who is asked.
-        folder: of the run; None makes a new one, named by time, task and model.
-        runs: where new folders are made.
-        endpoints: the declarations of where credentialed text may go.
-        limit: how many items are asked at most; another number than before is fine.
-        asked_task: FILE.py:CLASS, if the task is a class in a file.
-        may_resume: without a folder, open the newest run of this task and model with the same
-            settings, if there is one.
-        can_ask: whether the model may be asked what it takes in; a batch needs no connection.
-
-    Raises:
-        UserError: the model cannot be asked, or the folder holds a run with other settings.
-    """
-    path = folder or _new_folder(runs, task.name, choice.model)
-    if folder is None and may_resume:
-        path = _run_like(task, choice, runs) or path
-    guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
-    model = choice.opened(task, guard)
-    is_new = not path.exists()
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be made ({error.strerror}). Choose another --out."
-        ) from None
-    try:
-        task = task.prepared(model) if can_ask else task
-    except UserError:
-        if is_new:
-            _remove_empty(path)
-        raise
-    run = TaskRun(path, task, choice, model, limit, asked_task)
-    kept = task.keep(path)
-    run.made = (path / RUN, *kept) if is_new else ()
-    return run
 
 
 def _remove_empty(folder: Path) -> None:

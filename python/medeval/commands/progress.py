@@ -1,39 +1,19 @@
-"""How far it is, on a terminal: rows that are written, items that are asked, and what they cost."""
+"""How far a run is, on the terminal: outcomes, tokens and cost."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-# What is slow to load is imported where a bar is shown: pipes and schedulers need none.
-if TYPE_CHECKING:
-    from rich.table import Table
+from rich.table import Table
 
+from medeval.terminal import Terminal
+from medeval.text import visible
+
+if TYPE_CHECKING:
     from medeval.inference.cost import Spent
     from medeval.inference.run import Progress as Sums
-
-Advance = Callable[[int], object]
-
-
-@contextmanager
-def progress(label: str, count: Callable[[], int]) -> Iterator[Advance]:
-    """Show how many rows of one task are done; yields the function to call with new rows.
-
-    Args:
-        label: what is being written.
-        count: the number of rows; asked only if a bar is shown.
-    """
-    if not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(label, total=count())
-        yield lambda rows: bars.advance(bar, rows)
 
 
 @contextmanager
@@ -46,6 +26,7 @@ def shown_progress(
         currency: of the cost.
         total: items to be asked; None for judges, who have no bar.
     """
+    # Here, not above: with its bars it is slow to load.
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -54,9 +35,6 @@ def shown_progress(
         TextColumn,
         TimeRemainingColumn,
     )
-
-    from medeval.terminal import Terminal
-    from medeval.text import visible
 
     bar = () if total is None else (BarColumn(), MofNCompleteColumn())
     left = () if total is None else (TimeRemainingColumn(),)
@@ -87,8 +65,6 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
         currency: of the cost; None for a model in this process, which counts and costs nothing.
         spent: on all calls, also those whose item has no line; None if none had a price.
     """
-    from rich.table import Table
-
     table = Table(title="what became of the items")
     table.add_column("outcome")
     table.add_column("items", justify="right")
