@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,20 @@ class Terminal(Console):
         return super().render_str(visible(text), **options)
 
 
-@dataclass(frozen=True)
-class Results:
-    """What a command prints and writes.
+def show_results(
+    tables: Sequence[Table],
+    sentences: Sequence[str],
+    *,
+    warnings: Sequence[str] = (),
+    files: Mapping[Path, Callable[[Path], object]],
+    left: str = "",
+    content: Any,
+    bare_nan: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Write the files of a command, and print everything.
 
-    Attributes:
+    Args:
         tables: printed first.
         sentences: printed below them.
         warnings: in sentences, for the error stream.
@@ -45,41 +53,25 @@ class Results:
         left: what is still to be done, in a sentence; empty if all is.
         content: what is printed instead of tables and sentences where JSON is wanted.
         bare_nan: the JSON may have NaN.
+        as_json: print the content and nothing else on the output stream.
+
+    Raises:
+        UserError: a file cannot be written.
     """
-
-    tables: Sequence[Table]
-    sentences: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    files: Mapping[Path, Callable[[Path], object]] = field(default_factory=dict)
-    left: str = ""
-    content: Any = None
-    bare_nan: bool = False
-
-    def show(self, *, as_json: bool = False) -> None:
-        """Write the files, and print everything.
-
-        Args:
-            as_json: print the content and nothing else on the output stream.
-
-        Raises:
-            UserError: a file cannot be written.
-        """
-        warn(*self.warnings)
-        for place, write in self.files.items():
-            write(place)
-        if as_json:
-            print_json(self.content, bare_nan=self.bare_nan)
-            warn(*filter(None, [self.left]))
-            return
-        console = Terminal()
-        for table in self.tables:
-            console.print(table)
-        for sentence in self.sentences:
-            print(sentence)
-        if self.left:
-            warn(self.left)
-        for place in self.files:
-            print(f"saving the results in {place}")
+    warn(*warnings)
+    for place, write in files.items():
+        write(place)
+    if as_json:
+        print_json(content, bare_nan=bare_nan)
+    console = Terminal()
+    for table in () if as_json else tables:
+        console.print(table)
+    for sentence in () if as_json else sentences:
+        print(sentence)
+    if left:
+        warn(left)
+    for place in () if as_json else files:
+        print(f"saving the results in {place}")
 
 
 def print_json(content: Any, *, bare_nan: bool = False) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, combinations, count
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -28,17 +28,7 @@ NO_N = ("n", None)
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
 
-def _compare(
-    context: typer.Context,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN|FILE...",
-            help="Two or more folders of runs, or prediction files (.csv, .csv.gz, .parquet).",
-        ),
-    ],
-    **given: Any,
-) -> None:
+def _compare(context: typer.Context, **given: Any) -> None:
     """Compare runs or predictions: which is better, and which cannot be told apart.
 
     All are scored on the same resamples. p values are corrected for the number of comparisons
@@ -46,9 +36,10 @@ def _compare(
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.terminal import Results
+    from medeval.terminal import show_results
 
     given |= context.obj["options"]
+    runs: list[Path] = given["runs"]
     name, kind, method = meant(given, runs[0], "folders of runs")
     found = kind.compare_files(runs, name, given["metric"] or [], method)
     found = found or _of_runs(name, runs, method, given)
@@ -81,7 +72,14 @@ def _compare(
     legend = [f"{letter}: {run}" for run, letter in letters.items()]
     tables = [_table(pair, of_pair, found, letters) for pair, of_pair in pairs.items()]
     sentences = [*legend, *said, *found.sentences, NOT_EQUAL]
-    Results(tables, sentences, found.warnings, files, content=content).show(as_json=given["json"])
+    show_results(
+        tables,
+        sentences,
+        warnings=found.warnings,
+        files=files,
+        content=content,
+        as_json=given["json"],
+    )
 
 
 compare = with_options(_compare, flags_in("compare_flags.toml"))

@@ -44,8 +44,9 @@ _METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH",
 def flags_in(file: str) -> list[Parameter]:
     """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
 
-    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names). One
-    without a type is that of `shared_flags.toml` of the same name, or of the one that `like` gives.
+    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); with
+    `argument` it has no name. One without a type is that of `shared_flags.toml` of the same name,
+    or of the one that `like` gives.
     """
     shared = _read("shared_flags.toml")
     flags = []
@@ -54,7 +55,8 @@ def flags_in(file: str) -> list[Parameter]:
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
         kind: Any = _TYPES[one.pop("type")]
-        option: Any = typer.Option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
+        option: Any = typer.Argument if one.pop("argument", False) else typer.Option
+        option = option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
         kind = kind if default is not None else kind | None
         flags.append(_parameter(name, default=default, annotation=Annotated[kind, option]))
     return flags
@@ -74,35 +76,34 @@ def with_options(
         flags: as `flags_in` returns them.
         kinds: dataclasses, each field of which is a flag too.
     """
-    own = signature(command, eval_str=True).parameters.values()
-    more = [
-        _parameter(name, default=default, annotation=annotation)
-        for kind in kinds
-        for name, (default, annotation) in _fields(kind).items()
+    parameters = [
+        one
+        for one in signature(command, eval_str=True).parameters.values()
+        if one.kind is not Parameter.VAR_KEYWORD
     ]
-    parameters = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
-    command.__signature__ = Signature([*parameters, *flags, *more])  # type: ignore[attr-defined]
+    for kind in kinds:
+        hints = get_type_hints(kind, include_extras=True)
+        flags = [
+            *flags,
+            *(
+                _parameter(one.name, default=one.default, annotation=hints[one.name])
+                for one in fields(kind)
+            ),
+        ]
+    command.__signature__ = Signature([*parameters, *flags])  # type: ignore[attr-defined]
     return command
 
 
 def options_of(kind: type, given: Mapping[str, Any]) -> Any:
     """Return the options of one kind, of the values of all flags."""
-    return kind(**{name: given[name] for name in _fields(kind)})
+    return kind(**{one.name: given[one.name] for one in fields(kind)})
 
 
 def flags_of(kind: type, given: Mapping[str, Any] | None = None) -> list[str]:
     """Return the flags of one kind; of given values those that are not as they are by default."""
     return [
-        flag(name)
-        for name, (default, _) in _fields(kind).items()
-        if given is None or given[name] != default
+        flag(one.name) for one in fields(kind) if given is None or given[one.name] != one.default
     ]
-
-
-def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
-    """Return the default and the annotation of each option."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: (field.default, hints[field.name]) for field in fields(kind)}
 
 
 def amount(text: str | None) -> Decimal | None:

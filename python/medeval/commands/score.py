@@ -1,4 +1,4 @@
-"""The command `score`: of predictions, of a run of a model, or of a file that was handed in."""
+"""The commands `score`, of a run, of predictions or of what was handed in, and `report`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,18 +22,7 @@ if TYPE_CHECKING:
     from medeval.tasks.task import Method, Task, TaskScore
 
 
-def _score(
-    context: typer.Context,
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN|FILE]",
-            help="The folder of a run, a prediction file or a submission. Default: the newest run"
-            " of the task in runs/; an ICU task without one trains a baseline.",
-        ),
-    ] = None,
-    **given: Any,
-) -> None:
+def _score(context: typer.Context, **given: Any) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON.
 
     `score --task NAME --help` also shows what can be chosen about that task.
@@ -46,9 +35,10 @@ def _score(
     # Here, not above: every other command starts without these.
     from medeval.tasks.for_reports import group_tables, report_of
     from medeval.tasks.task import AskedTask
-    from medeval.terminal import Results, table_of, warn
+    from medeval.terminal import show_results, table_of, warn
 
     given |= context.obj["options"]
+    path: Path | None = given["path"]
     name, kind, method = meant(given, path, "the folder of a run")
     if path is None:
         path = kind.newest(name, method)
@@ -70,15 +60,16 @@ def _score(
         left = f"{missing:,} items were never asked and count as not answered; go on with `{again}`"
     more = [*group_tables(scored, method.groupings, scored.tables), *scored.tables]
     table, ends = _shown(scored)
-    Results(
+    show_results(
         [table, *(table_of(one.title, one.columns, one.rows) for one in more)],
         [*scored.notes, *ends],
-        scored.warnings,
-        files,
-        left,
-        content,
-        scored.bare_nan,
-    ).show(as_json=given["json"])
+        warnings=scored.warnings,
+        files=files,
+        left=left,
+        content=content,
+        bare_nan=scored.bare_nan,
+        as_json=given["json"],
+    )
     if missing:
         raise typer.Exit(1)
 
@@ -204,3 +195,38 @@ def _shown(scored: TaskScore) -> tuple[Table, list[str]]:
             f" {judging['failed']:,} failed{f'; not judged, earn 0: {blank}' if blank else ''}"
         )
     return table, said
+
+
+def _report(**given: Any) -> None:
+    """Write a report of a scored run, or a leaderboard of several: one file that works offline."""
+    from medeval.models.benchmark_report import BenchmarkReport
+    from medeval.reporting import leaderboard, write_report
+
+    runs: list[Path] = given["runs"]
+    reports = []
+    for path in runs:
+        place = path / registry.SCORES if path.is_dir() else path
+        if not place.is_file():
+            score = command_of("score", "--task", "TASK", path)
+            raise UserError(f"There is no {place}. Score the run first: `{score}`.")
+        try:
+            reports.append(BenchmarkReport.from_file(place))
+        except ValueError as error:
+            raise UserError(f"{place} is no report of a benchmark: {error}") from None
+    if len(reports) == 1:
+        place = given["out"] or (runs[0] if runs[0].is_dir() else runs[0].parent) / "report.html"
+        write_report(reports[0], place, show_text=given["show_text"])
+    else:
+        for path, one in zip(runs, reports, strict=True):
+            for result in one.detailed_results:
+                if missing := result.metadata.get("not_asked", 0):
+                    raise UserError(
+                        f"{missing:,} items of {path} were never asked: it has no place beside"
+                        f" others before it is whole. `{command_of('run', '--resume', path)}`."
+                    )
+        place = given["out"] or Path("leaderboard.html")
+        leaderboard(reports).write(place)
+    print(place)
+
+
+report = with_options(_report, flags_in("report_flags.toml"))
