@@ -22,6 +22,7 @@ from medeval.commands import (
     judge,
     judge_audit,
     load,
+    report,
     run,
     score,
     synth,
@@ -48,7 +49,7 @@ app.command("judge-audit")(judge_audit.judge_audit)
 app.command("predict")(run.predict)
 app.command("score", cls=ScoreCommand)(score.score)
 app.command("compare", cls=CompareCommand)(compare.compare)
-app.command("report")(score.report)
+app.command("report")(report.report)
 app.command("tasks")(doctor.tasks)
 app.command("models")(doctor.models)
 app.command("doctor")(doctor.doctor)

@@ -292,7 +292,8 @@ def _database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with _reading(path), closing(duckdb.connect()) as database:
         try:
             yield database
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError, ValueError) as error:
+            # Behind the first batches it comes as an error of Arrow, with the same words.
             raise UserError(shown(error)) from None
 
 

@@ -14,6 +14,8 @@ def table(name: str, folder: str = "tables") -> Any:
     """Return the tables of one test file, mostly as name of the test to its rows."""
     (path,) = (Path(__file__).parent / folder).glob(f"{name}.[jy]*")
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.split("\n") if line]
     return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
 
 

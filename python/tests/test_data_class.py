@@ -112,9 +112,9 @@ def test_cases_are_open_only_by_all_that_speaks_of_them(
 ) -> None:
     words = ["run", "--task", "cdm", "--mode", "full_information", "--cases", cases, "--model", "m"]
     with model_server() as server:
-        words += ["--base-url", server.url, "--limit", "1", "--out", tmp_path / "runs"]
-        assert main(*words).code == 0
+        more = ["--limit", "1", "--out", tmp_path / "runs"]
+        assert main(*words, "--base-url", server.url, *more).code == 1  # no diagnosis
         assert server.seen.requests > 0
     change(cases)
     with model_server() as server:
-        refused(main, server, *words, "--base-url", server.url)
+        refused(main, server, *words, "--base-url", server.url, *more)

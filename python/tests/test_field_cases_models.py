@@ -1,12 +1,10 @@
-"""What went wrong for others: endpoints that go away, functions that hang, full disks."""
+"""What went wrong for others: endpoints that go away, full disks."""
 
 from __future__ import annotations
 
 import resource
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -118,29 +116,6 @@ def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: P
         ended = ask(url, tmp_path, open_items(20), options, timeout=1.0)
     assert "no connection" in ended.stopped
     assert ended.progress.ledger.asked == 0
-
-
-HANGS = """
-import sys, threading
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_field_cases_models import asked_with, lines, open_items
-# As many as may be under way at once.
-hanging = {"item-003", "item-004", "item-005", "item-006"}
-hang = lambda item: threading.Event().wait() if item.id in hanging else "A"
-ended = asked_with(hang, Path(sys.argv[2]), open_items(40), timeout=0.5)
-print(ended.progress.ledger[sys.argv[3]], dict(ended.progress.errors))
-failed = [line for line in lines(Path(sys.argv[2])) if line["outcome"] == "errored"]
-print(sorted(line["item"] for line in failed) == sorted(hanging))
-"""
-
-
-def test_a_function_that_hangs_holds_up_nothing(tmp_path: Path) -> None:
-    given = [str(Path(__file__).parent), str(tmp_path), Outcome.ANSWERED]
-    command = [sys.executable, "-c", HANGS, *given]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["36 {'TimeoutError': 4}", "True"]
 
 
 def with_little_room(size: int, url: str, path: str) -> str:

@@ -101,9 +101,13 @@ def test_the_record_as_it_is_is_read(command: str, tmp_path: Path, main: Main) -
 def test_ctrl_c_within_an_import_ends_as_elsewhere(tmp_path: Path) -> None:
     """Python ends by the signal itself where a text that it runs, as for a dataclass, is hit."""
     model = tmp_path / "model.py"
-    model.write_text("def reply(messages):\n    exec('raise KeyboardInterrupt')\n")
+    model.write_text(
+        "known = []\ndef reply(messages):\n    known.append(0)\n"
+        "    exec('raise ValueError' if len(known) == 1 else 'raise KeyboardInterrupt')\n"
+    )
     done = run_medeval(
         "run", "--task", "yier", "--questions", QUESTIONS, "--model", f"{model}:reply", "--out",
         tmp_path / "runs", "--concurrency", "1",
     )  # fmt: skip
-    assert (done.returncode, "0 of 8 items are done" in done.stderr) == (130, True), done.stderr
+    status = "1 of 8 items are done, errored: 1 (ValueError); go on with"
+    assert (done.returncode, status in done.stderr) == (130, True), done.stderr

@@ -85,10 +85,11 @@ def test_the_key_of_endpoints_is_in_no_file(
         report = harness.evaluate("chat", [task.task_id], "openai", **options)
         harness.evaluate("chat", [task.task_id], "openai", **options)
         assert server.seen.requests == len(task.inputs)
-    assert report.task_scores[task.task_id]["accuracy"] == 0.2
+    gold = [row["answer"] for row in task.expected_outputs]
+    assert report.task_scores[task.task_id]["accuracy"] == gold.count("pancreas") / len(gold) > 0
     result = report.detailed_results[0]
-    assert result.metadata["outcomes"]["answered"] == 5
-    assert len(result.metadata["measured"]) == 5
+    assert result.metadata["outcomes"]["answered"] == len(gold)
+    assert len(result.metadata["measured"]) == len(gold)
     assert all(one["usage"] for one in result.metadata["measured"])
     assert report.metadata["prompt_version"]
     assert report.metadata["model"]["parameters"]["max_tokens"] == 40

@@ -15,8 +15,6 @@ from medeval.inference.errors import (
     FOR_ALL,
     PASSING,
     Failure,
-    Kind,
-    RetryPolicy,
     failure_of_response,
 )
 from medeval.inference.openai_replies import read_reply
@@ -54,24 +52,6 @@ def test_error_of_an_endpoint_is_classified(row: dict[str, Any]) -> None:
     assert len(found.detail) <= 200
     shown = json.dumps(found.recorded(is_open=False)) + found.sentence()
     assert "patient" not in shown
-
-
-@given(
-    st.integers(1, 12),
-    st.one_of(st.none(), st.floats(0, 300)),
-    st.integers(0, 5),
-    st.text(max_size=5),
-)
-def test_waits_are_the_same_again_bounded_and_never_shorter_than_told(
-    attempt: int, told: float | None, seed: int, item: str
-) -> None:
-    policy = RetryPolicy(first_wait=1.0, longest_wait=20.0, seed=seed)
-    found = Failure(Kind.LIMIT, retry_after=told)
-    wait = policy.wait(found, item, attempt)
-    assert wait == policy.wait(found, item, attempt)
-    own = min(20.0, 2.0 ** (attempt - 1))
-    lowest, highest = (own / 2, own) if told is None else (told, told + 1.0)
-    assert lowest <= wait <= highest
 
 
 JSON = st.recursive(

@@ -30,9 +30,9 @@ CEILINGS: dict[str, int] = tomllib.loads(
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
-    ("cli", "__main__", "__init__", "api"),
+    ("cli", "__main__", "__init__"),
     ("commands",),
-    ("evaluation", "adapters"),
+    ("evaluation", "adapters", "api"),
     ("tasks",),
     ("judging", "reporting"),
     ("inference",),

@@ -29,9 +29,9 @@ def _judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     **given: Any,
 ) -> None:
-    """Have the answers of a run judged; the model is not asked again.
+    """Have the answers of a run judged. The model is not asked again.
 
-    What the same judges said before is kept and not paid for twice: only calls without a reply are
+    What the same judges said before is kept and not paid for twice. Only calls without a reply are
     made again, and those that more repeats or re-asks add. Other judges, or another rubric, get a
     folder of their own in the run's. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.

@@ -6,6 +6,8 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -43,11 +45,11 @@ def _judge_audit(
 ) -> None:
     """Find out how far judges may be believed.
 
-    Do they agree with people, with each other and with themselves; are they moved by the order of
-    the prompt, by the length of an answer, by attacks; do they tell a right answer from a wrong
-    one? Without --judge-model those who judged the run last are audited. Nothing that was judged
-    before is asked again, and the run's own judging stays as it is. Exit code 1: a judge failed on
-    more than one answer in twenty, or stopped.
+    Do they agree with people, with each other and with themselves? Does the order of the prompt,
+    the length of an answer or an attack move them? Do they tell a right answer from a wrong one?
+    Without --judge-model those who judged the run last are audited. Nothing is asked twice, and the
+    run's own judging stays as it is. Exit code 1: a judge failed on more than one answer in twenty,
+    or stopped.
     """
     from medeval.commands.progress import shown_progress
     from medeval.inference.guard import DataUseGuard, read_endpoints
@@ -168,29 +170,24 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
     words = tomllib.loads(Path(__file__).with_name("judge_audit.toml").read_text("utf-8"))
     titles = words["agreement"]
     yield from (f"{part}: {reason}" for part, reason in report["not_done"].items())
-    if "human" in report:
-        yield from _human(report["human"], titles)
-    if "agreement" in report:
-        rows = []
-        for name, own in report["agreement"]["dimensions"].items():
-            # Of kappa there is one for each pair.
-            pairs = (f"{' / '.join(one['judges'])}\n{shown(one)}" for one in own["quadratic_kappa"])
-            cells = {each: shown(own[each]) for each in titles if each != "quadratic_kappa"}
-            cells["quadratic_kappa"] = "\n".join(pairs)
-            rows.append([name, f"{own['complete_items']:,}", *(cells[each] for each in titles)])
-        head = ["", "answers with all", *titles.values()]
-        yield _table("agreement of the judges with each other", head, rows)
+    compared = {"people": report.get("human", {}).get("agreement", [])}
+    compared["each other"] = report.get("agreement", [])
+    head = ["", "with", "answers", *titles.values()]
+    for whom, agreed in compared.items():
+        for criterion, own in groupby(agreed, itemgetter("criterion")):
+            rows = [
+                [one["who"], one["with"], f"{one['answers']:,}", *(shown(one[n]) for n in titles)]
+                for one in own
+            ]
+            yield _table(f"agreement with {whom}: {criterion}", head, rows)
     if report["effects"]:
-        rows, before = [], ["", ""]
+        rows = []
         for one in report["effects"]:
             effect = words["effects"].get(one["effect"], one["effect"].replace("_", " "))
-            about = [f"repeats of {effect}" if one["part"] == "repeats" else effect]
-            about.append(one["criterion"])
-            # What is as in the row above is not said again.
-            seen = ["" if about[: n + 1] == before[: n + 1] else about[n] for n in range(2)]
+            effect = f"repeats of {effect}" if one["part"] == "repeats" else effect
+            names = [effect, one["criterion"], words["figures"][one["figure"]]]
             value, _, ends = shown(one).partition("\n")
-            rows.append([*seen, words["figures"][one["figure"]], f"{one['n']:,}", value, ends])
-            before = about
+            rows.append([*names, f"{one['n']:,}", value, ends])
         head = ["effect", "criterion", "figure", "answers", "value", "95 % interval"]
         yield _table("effects on the scores", head, rows)
     head = ["attack", "answers", "raised", "lowered", "largest rise", "verdicts lost", "flagged"]
@@ -208,27 +205,6 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
         yield _table(f"attacks on {judge}", head, rows, caption)
 
 
-def _human(found: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[Table]:
-    several = found["raters"] > 1
-    for dimension, own in found["dimensions"].items():
-        who = {**own["judges"], **({"the jury's mean": own["jury"]} if "jury" in own else {})}
-        rows: list[tuple[str, str, Mapping[str, Any]]] = []
-        for name, agreed in who.items():
-            rows.append((name, "raters' mean" if several else "rater", agreed["with_mean"]))
-            if several:
-                rows.append(("", "each rater", agreed["with_each"]))
-        if several:
-            rows.append(("each rater", "other raters", own["raters"]))
-        yield _table(
-            f"agreement with people: {dimension}",
-            ["", "with", "answers", *titles.values()],
-            (
-                [name, other, f"{agreed['exact']['n']:,}", *(shown(agreed[n]) for n in titles)]
-                for name, other, agreed in rows
-            ),
-        )
-
-
 def shown(estimate: Mapping[str, Any]) -> str:
     """Return a value, below it its 95 % interval; a dash where there is none."""
     if estimate["value"] is None:
@@ -243,7 +219,10 @@ def shown(estimate: Mapping[str, Any]) -> str:
 def _table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
 ) -> Table:
-    """Return a table; the columns after the last one that names something are numbers."""
+    """Return a table; the columns after the last one that names something are numbers.
+
+    A name that stands in the row above too is not said again.
+    """
     from rich import box
     from rich.table import Table
 
@@ -251,13 +230,16 @@ def _table(
     padding = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0)
     style: dict[str, Any] = {"box": box.SIMPLE, "padding": padding, "pad_edge": False}
     table = Table(title=title, title_justify="left", caption=caption, **style)
-    is_number = False
-    for name in columns:
-        is_number = is_number or name.startswith("answers")
+    names = columns.index("answers")
+    for place, name in enumerate(columns):
         # On a narrow terminal names are folded, the heads of numbers stay as they are.
-        width = max(map(len, name.split())) if is_number else None
-        justify: Any = "right" if is_number else "left"
+        width = max(map(len, name.split())) if place >= names else None
+        justify: Any = "right" if place >= names else "left"
         table.add_column(name, justify=justify, overflow="fold", min_width=width)
+    before: Sequence[str] = [""] * len(columns)
     for row in rows:
-        table.add_row(*row)
+        is_same = [row[: n + 1] == before[: n + 1] for n in range(names)]
+        told = ["" if same else name for same, name in zip(is_same, row, strict=False)]
+        table.add_row(*told, *row[names:])
+        before = row
     return table

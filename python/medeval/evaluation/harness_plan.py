@@ -31,7 +31,7 @@ from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.documents import described
 from medeval.models.medical_task import task_hash
-from medeval.models.schemas import Row, required_keys
+from medeval.models.schemas import Row, missing_keys
 from medeval.models.task_types import EvaluatedTask
 from medeval.models.text_files import packaged_yaml
 
@@ -192,8 +192,8 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned:
         expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
         wanted, gold = task.schemas()
         # An item of which nothing is expected is asked, and not scored.
-        broken = violations(inputs, wanted, "inputs")
-        broken += violations([row or None for row in expected], gold, "expected_outputs")
+        broken = missing_keys(inputs, wanted, "inputs")
+        broken += missing_keys([row or None for row in expected], gold, "expected_outputs")
         try:
             task.validate()
         except ValidationError as error:
@@ -206,19 +206,6 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned:
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
         return Planned(task_id, error)
     return Planned(task_id, None, task, names, inputs, any(expected), content, broken)
-
-
-def violations(rows: Iterable[Row | None], schema: Mapping[str, object], label: str) -> list[str]:
-    """Return which rows lack which keys; None stands for no row."""
-    lacking = [
-        [key for key in required_keys(schema) if key not in row] if row is not None else []
-        for row in rows
-    ]
-    return [
-        f"{label}[{index}] missing required keys: {keys}"
-        for index, keys in enumerate(lacking)
-        if keys
-    ]
 
 
 # Of headers the names alone are written: what they carry is for their reader.

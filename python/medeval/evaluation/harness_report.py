@@ -10,13 +10,13 @@ from typing import Any
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring, violations
+from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring
 from medeval.inference.types import Ledger, Outcome
 from medeval.metrics.metric import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids
-from medeval.models.schemas import Row
+from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import LEVEL
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
@@ -60,7 +60,7 @@ def scored_result(
         told = ", ".join(sorted(kinds))
         raise ItemsFailedError(f"{task.task_id}: {failed} of {len(outcomes)} items failed ({told})")
     answers = [None if kind else output for output, (_, kind) in zip(outputs, endings, strict=True)]
-    broken = violations(answers, task.schemas()[1], "model_outputs")
+    broken = missing_keys(answers, task.schemas()[1], "model_outputs")
     if strict and broken:
         raise ValueError(f"{task.task_id}: {broken[0]}")
     table = ScoreTable({})

@@ -163,17 +163,24 @@ def output_from_reply(
     """
     main = task.target
     if task.task_type == MULTIPLE_CHOICE:
-        from medeval.tasks.choice_replies import read_choices
-
-        options, _ = options_of((row or {}).get("options"))
-        found = read_choices(text, options)
-        chosen = [*found.letters, *found.unknown]
-        return {main: ", ".join(chosen)} if chosen else None
+        return _letters(text, options_of((row or {}).get("options"))[0], main)
     fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
     text_key = main if is_one_text or not _has_form(task) else None
-    return read_output(text, [*fields, *_FIELDS], required, text_key)
+    read = read_output(text, [*fields, *_FIELDS], required, text_key)
+    choices = fields[main].schema.get("enum")
+    if read is None and len(fields) == 1 and choices and choices == list(LETTERS[: len(choices)]):
+        return _letters(text, choices, main)
+    return read
+
+
+def _letters(text: str, options: Sequence[str], key: str) -> Row | None:
+    """Return the options that a reply chooses, by their letters; None if it chooses none."""
+    from medeval.tasks.choice_replies import read_choices
+
+    found = read_choices(text, options)
+    return {key: ", ".join([*found.letters, *found.unknown])} if found.is_read else None
 
 
 def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:

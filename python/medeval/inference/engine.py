@@ -131,8 +131,10 @@ class _Loop:
     progress: Progress = field(default_factory=Progress)
     further: deque[Item] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
-    # Those that reached nobody, until it is known whether that is an error of theirs.
-    in_doubt: list[tuple[Item | Episode, Line]] = field(default_factory=list)
+    # The last call of each that is under way, and those that have come to their ends but reached
+    # nobody, until it is known whether that is an error of theirs.
+    calls: dict[tuple[str, int], int] = field(default_factory=dict)
+    ended: dict[int, tuple[Item | Episode, Line]] = field(default_factory=dict)
     # Those that were told that there are no tools, and those whose calls could not be read.
     toolless: set[tuple[str, int]] = field(default_factory=set)
     unread: set[tuple[str, int]] = field(default_factory=set)
@@ -158,15 +160,16 @@ class _Loop:
         async with asyncio.TaskGroup() as group:
             for _ in range(max(1, self.config.concurrency)):
                 group.create_task(worker())
-        if not self.executor.stopped:
-            self._settle()
         if errors:
             raise errors[0]
+        if not self.executor.stopped:
+            self.executor.breaker.held.clear()
+            self._settle()
 
     def _settle(self) -> None:
-        """End those that reached nobody as errors: somebody is there."""
-        while self.in_doubt:
-            sample, line = self.in_doubt.pop(0)
+        """Write the ends of which it is known that they are."""
+        for call in sorted(self.ended.keys() - {*self.executor.breaker.held}):
+            sample, line = self.ended.pop(call)
             self.journal.append(line)
             self._end(sample, line, is_new=True)
 
@@ -217,9 +220,8 @@ class _Loop:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
                 self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
             raise
-        self.in_doubt.append((sample, line))
-        if not (self.executor.breaker.unreached and _reached_nobody(line)):
-            self._settle()
+        self.ended[self.calls.pop((sample.id, sample.sample), 0)] = sample, line
+        self._settle()
 
     def _request(self, sample: Item | Episode, asked: Ask) -> Request:
         item = Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters)
@@ -239,7 +241,8 @@ class _Loop:
                 raise _StoppedError
             answer = self._with_tools(request, made.answer)
             line = line_of(request, answer, made.cost, made.measured())
-            if self.steps is not None and not _reached_nobody(line):
+            self.calls[request.item.id, request.item.sample] = made.call
+            if self.steps is not None and made.call not in self.executor.breaker.held:
                 if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
                     line["outcome"] = str(Outcome.ANSWERED)
                 named = {"item": line["item"], "sample": line["sample"], "turn": len(turns)}
@@ -340,10 +343,6 @@ def _known(journal: Journal, request: Request, turn: int = 0) -> Line | None:
             " changed. Choose another folder for a new run."
         )
     return line
-
-
-def _reached_nobody(line: Line) -> bool:
-    return "error" in line and failure_of(line).is_unreached
 
 
 def _completion_of(line: Line) -> Completion:

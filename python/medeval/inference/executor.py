@@ -94,12 +94,12 @@ class CircuitBreaker:
         slots: how many items are asked at a time.
 
     Attributes:
-        unreached: items in a row that reached nobody. As long as nothing comes back for another
-            call it is not known whether they are errors, or still to be asked.
+        held: the last calls of items that reached nobody. As long as nothing comes back for a call
+            that was made later, it is not known whether they are errors, or still to be asked.
     """
 
     def __init__(self, slots: int) -> None:
-        self.unreached = 0
+        self.held: list[int] = []
         self._slots = slots
         self._calls = self._heard = 0
 
@@ -111,10 +111,10 @@ class CircuitBreaker:
     def hear(self, call: int) -> None:
         """Hear from the endpoint in reply to a call."""
         self._heard = max(self._heard, call)
-        self.unreached = 0
+        self.held = [each for each in self.held if each > self._heard]
 
     def trips(self, failure: Failure, call: int) -> int:
-        """Count an item that failed in all attempts.
+        """Hold an item that failed in all attempts, if it may be that nobody is there.
 
         Args:
             failure: of its last call.
@@ -125,10 +125,10 @@ class CircuitBreaker:
         """
         if not failure.is_unreached or self._heard > call:
             return 0
-        self.unreached += 1
+        self.held.append(call)
         # Of silence as many as may be asked at a time: each of them has waited for itself alone.
         most = max(2, self._slots) if failure.is_silence else UNREACHED
-        return most if self.unreached >= most else 0
+        return most if len(self.held) >= most else 0
 
 
 @dataclass

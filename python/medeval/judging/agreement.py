@@ -33,19 +33,26 @@ ROUNDING = 1e-9
 _NOTHING = 1e-12
 
 
-def agreement(results: JudgingResults) -> dict[str, Any]:
-    """Return the agreement of the judges of a jury by dimension.
+def agreement(results: JudgingResults) -> list[dict[str, Any]]:
+    """Return how far each two judges of a jury agree, and all of more than two, by criterion.
 
     Of several judgments by one judge the first counts: a mean would hide how unsure it is.
+
+    Returns:
+        Rows of `criterion`, `who`, `with` and what `agreement_of` returns.
     """
     judges = [judge.judge for judge in results.judges]
-    return {
-        "judges": judges,
-        "dimensions": {
-            name: agreement_of(score_array(results, name)[:, :, 0], judges, results.seed)
-            for name in results.prompt.rubric.names
-        },
-    }
+    pairs = [*combinations(range(len(judges)), 2)]
+    rows = []
+    for name in results.prompt.rubric.names:
+        scores = score_array(results, name)[:, :, 0]
+        for pair in pairs:
+            about = {"criterion": name, "who": judges[pair[0]], "with": judges[pair[1]]}
+            rows.append({**about, **agreement_of(scores[:, pair], results.seed)})
+        if len(pairs) > 1:
+            about = {"criterion": name, "who": "all judges", "with": "each other"}
+            rows.append({**about, **agreement_of(scores, results.seed)})
+    return rows
 
 
 def score_array(results: JudgingResults, dimension: str) -> Floats:
@@ -63,31 +70,22 @@ def score_array(results: JudgingResults, dimension: str) -> Floats:
     return scores
 
 
-def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[str, Any]:
+def agreement_of(scores: Floats, seed: int = 0) -> dict[str, Any]:
     """Return the agreement of judges on one scale.
 
     Args:
         scores: shape (items, judges), NaN for a gap.
-        judges: their names.
-        seed: of the resamples.
+        seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        The share of equal scores and of those at most 1 apart, over all pairs; the weighted kappa
-        of each pair; Krippendorff's alpha; ICC(2,1) and ICC(3,k). The resamples are the same for
-        all of them.
+        `answers` with scores of all; the share of equal scores and of those at most 1 apart, over
+        all pairs; of two judges the weighted kappa; Krippendorff's alpha; ICC(2,1) and ICC(3,k).
     """
     import numpy as np
 
-    def found(columns: Floats) -> dict[str, Any]:
-        rows, weights = row_weights(columns, DRAWS, seed)
-        return _intervals(statistics(rows, weights.astype(np.float64)), len(columns))
-
-    pairs = [
-        {"judges": [judges[a], judges[b]], **found(scores[:, [a, b]])["quadratic_kappa"]}
-        for a, b in combinations(range(len(judges)), 2)
-    ]
-    complete = int(np.isfinite(scores).all(axis=1).sum())
-    return {**found(scores), "quadratic_kappa": pairs, "complete_items": complete}
+    rows, weights = row_weights(scores, DRAWS, seed)
+    found = _intervals(statistics(rows, weights.astype(np.float64)), len(scores))
+    return {"answers": int(np.isfinite(scores).all(axis=1).sum()), **found}
 
 
 def _intervals(drawn: Mapping[str, Floats], n: int) -> dict[str, Any]:
@@ -112,13 +110,14 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
         seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        For each of `STATISTICS` an interval; `n` counts the items with scores of a pair.
+        `answers` with scores of a pair, and for each of `STATISTICS` an interval.
     """
     import numpy as np
 
     has_pair = np.any([np.isfinite(scores[:, pair]).all(axis=1) for pair in pairs], axis=0)
-    if not has_pair.any():
-        return _intervals(dict.fromkeys(STATISTICS, np.array([np.nan])), 0)
+    n = int(has_pair.sum())
+    if not n:
+        return {"answers": 0, **_intervals(dict.fromkeys(STATISTICS, np.array([np.nan])), 0)}
     rows, weights = row_weights(scores[has_pair], DRAWS, seed)
     sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
     for pair in pairs:
@@ -130,7 +129,7 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
             sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
             counts[name] = counts[name] + drawn
     means = {name: _ratio(sums[name], counts[name]) for name in STATISTICS}
-    return _intervals(means, int(has_pair.sum()))
+    return {"answers": n, **_intervals(means, n)}
 
 
 def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:

@@ -186,67 +186,65 @@ def _fault(place: str, column: str, told: str, cell: str | None = None) -> UserE
 
 
 def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, Any]:
-    """Return the agreement of each judge, of the jury's mean and of the raters, by dimension.
+    """Return the agreement of each judge, of the jury's mean and of the raters, by criterion.
 
     The reward is compared as the mean of an answer's dimensions, in points of the scale, where all
     of them were scored. Of several judgments by one judge the first counts; the jury's mean is over
-    all of them. Raters are numbered as they come in the file: a report does not name people.
+    all of them. A report does not name people.
 
     Args:
         results: of the judges.
         human: of the raters.
 
     Returns:
-        Counts of what was rated and judged, and under `dimensions` for each dimension and the
-        reward: `judges` by name, `jury` if there are several, each `with_mean` of the raters and
-        `with_each`; `raters`, the ceiling for the latter; each with the statistics of
-        `pair_agreement`.
+        Counts of what was rated and judged, and under `agreement` rows of `criterion`, `who`,
+        `with` and what `pair_agreement` returns: each judge, and of several their mean, with the
+        mean of the raters and, if there are several, with each; and these with the others, which is
+        the ceiling for a judge with each rater.
 
     Raises:
         UserError: none of the answers was rated.
     """
     import numpy as np
 
-    rows, names, seed = results.subjects, results.prompt.rubric.names, results.seed
-    matched = human.count_of(each.subject for each in rows)
-    answers = [(each.subject.id, each.subject.sample) for each in rows]
-    of_jury = np.array([[each.scores.get(n) for each in rows] for n in names], np.float64)
+    answers, names = results.subjects, results.prompt.rubric.names
+    matched = human.count_of(each.subject for each in answers)
+    ids = [(each.subject.id, each.subject.sample) for each in answers]
+    of_jury = [[each.scores.get(name) for each in answers] for name in names]
     # Scores by dimension, and their mean, NaN where one of them is missing.
     judged, rated, pooled = (
         [*own, np.mean(own, axis=0)]
         for own in (
             [score_array(results, name)[:, :, 0] for name in names],
-            [human.matrix(answers, name) for name in names],
-            [*of_jury],
+            [human.matrix(ids, name) for name in names],
+            np.array(of_jury, np.float64),
         )
     )
-    raters = range(len(human.raters))
-
-    def with_raters(scores: Floats, own: Floats) -> dict[str, Any]:
-        """Return the agreement of scores with the mean of the raters, and with each of several."""
-        count = np.isfinite(own).sum(axis=1)
-        mean = np.nansum(own, axis=1) / np.where(count, count, nan)
-        found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
-        if len(raters) > 1:
-            pairs = [(0, rater + 1) for rater in raters]
-            found["with_each"] = pair_agreement(np.column_stack([scores, own]), pairs, seed)
-        return found
-
-    dimensions: dict[str, dict[str, Any]] = {}
+    several, raters = len(human.raters) > 1, range(len(human.raters))
+    rows: list[dict[str, Any]] = []
     for name, own, people, jury in zip((*names, REWARD), judged, rated, pooled, strict=True):
-        columns = zip(results.judges, own.T, strict=True)
-        found = {"judges": {judge.judge: with_raters(scores, people) for judge, scores in columns}}
-        if len(results.judges) > 1:
-            found["jury"] = with_raters(jury, people)
-        if len(raters) > 1:
-            found["raters"] = pair_agreement(people, [*combinations(raters, 2)], seed)
-        dimensions[name] = found
+        count = np.isfinite(people).sum(axis=1)
+        mean = np.nansum(people, axis=1) / np.where(count, count, nan)
+        scores = dict(zip((judge.judge for judge in results.judges), own.T, strict=True))
+        scores |= {"the jury's mean": jury} if len(scores) > 1 else {}
+        compared: list[tuple[str, str, Floats, Any]] = []
+        for who, one in scores.items():
+            with_mean = "raters' mean" if several else "rater"
+            compared.append((who, with_mean, np.column_stack([one, mean]), [(0, 1)]))
+            with_each = np.column_stack([one, people])
+            if several:
+                compared.append((who, "each rater", with_each, [(0, n + 1) for n in raters]))
+        if several:
+            compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))
+        for who, other, columns, pairs in compared:
+            about = {"criterion": name, "who": who, "with": other}
+            rows.append({**about, **pair_agreement(columns, pairs, results.seed)})
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),
         "raters": len(raters),
         "answers_rated": len(human.answers),
         "answers_rated_and_of_the_run": matched,
-        "answers_not_rated": len(rows) - matched,
-        "dimensions": dimensions,
+        "answers_not_rated": len(answers) - matched,
+        "agreement": rows,
     }

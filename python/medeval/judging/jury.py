@@ -6,9 +6,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -38,7 +38,7 @@ _REASONING = re.compile(
     r"(?:^|[/-])(?:o\d|gpt-5|gpt-oss|qwq|magistral)|deepseek-r|reason|think|[-_]r1\b", re.IGNORECASE
 )
 # What no record may say.
-_OWN = frozenset({"name", "parameters", "timeout", "function"})
+_OWN = frozenset({"name", "timeout", "function"})
 _NOT_RECORDED = Field(exclude=True)
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
@@ -55,7 +55,6 @@ class Judge:
             Else `JUDGE_API_KEY`; else none for an endpoint on this machine, for others
             `OPENAI_API_KEY`.
         name: of its files and rows; made from the model's name if it is not given.
-        parameters: put over the usual ones; one that is None is left out.
         timeout: seconds for one call.
         function: judges in this process instead of an endpoint; takes an item, returns a text.
     """
@@ -64,7 +63,6 @@ class Judge:
     base_url: str | None = None
     key_variable: str | None = None
     name: Annotated[str, _NOT_RECORDED] = ""
-    parameters: Annotated[Mapping[str, Any], _NOT_RECORDED] = field(default_factory=dict)
     timeout: Annotated[float, _NOT_RECORDED] = 300.0
     function: Annotated[Callable[..., str] | None, _NOT_RECORDED] = None
 
@@ -114,18 +112,15 @@ class Judge:
 
     def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
         """Return what is asked for, before an endpoint refuses some of it."""
-        from medeval.inference.cost import TOKEN_LIMITS
-
-        asked = {"temperature": 0, "response_format": rubric.response_format(), **self.parameters}
-        if not asked.keys() & set(TOKEN_LIMITS):
-            asked["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
-        return {name: value for name, value in asked.items() if value is not None}
+        tokens = 4096 if _REASONING.search(self.model) else 1024
+        asked = {"temperature": 0, "max_completion_tokens": tokens}
+        return {**asked, "response_format": rubric.response_format()}
 
     def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
         """Return what the runner asks.
 
         Raises:
-            UserError: the address or the parameters cannot be meant, or there is no key.
+            UserError: the address cannot be meant, or there is no key.
         """
         from medeval.inference.openai_model import OpenAIModel
         from medeval.inference.python_model import PythonModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Literal, NamedTuple
@@ -64,16 +64,22 @@ class Token(NamedTuple):
 class Phrases:
     """Names with the terms that stand for them, found in the words of a clause."""
 
-    def __init__(self, terms: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self, terms: Mapping[str, Sequence[str]], split: Callable[[str], list[str]] | None = None
+    ) -> None:
         """Take names with their terms; case does not matter.
 
+        Args:
+            terms: what stands for each name.
+            split: makes words of a term; by default as a clause is split.
+
         Raises:
-            ValueError: a term without letters or digits, or one term for two names.
+            ValueError: a term without a word, or one term for two names.
         """
         self._names: dict[tuple[str, ...], str] = {}
         for name, spellings in terms.items():
             for term in spellings:
-                key = tuple(token.text for clause in clauses(folded(term)) for token in clause)
+                key = tuple((split or _words)(term))
                 if not key:
                     raise ValueError(f"Concept {name!r} has the term {term!r} without a word")
                 if self._names.setdefault(key, name) != name:
@@ -191,6 +197,10 @@ def clauses(text: str) -> Iterator[list[Token]]:
             clause.append(Token(token, piece.start(), after_comma))
             after_comma = False
     yield clause
+
+
+def _words(text: str) -> list[str]:
+    return [token.text for clause in clauses(folded(text)) for token in clause]
 
 
 def places(words: Sequence[str], phrases: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:

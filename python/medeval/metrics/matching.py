@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 
+from medeval.metrics.concepts import Phrases
 from medeval.metrics.metric import CJK, Item, has_cjk, metric, rationale_of, text_of, vocabulary
 
 # Runs of letters and digits, and each CJK character for itself.
@@ -64,13 +65,8 @@ class Synonyms:
         Raises:
             ValueError: one name for two diseases.
         """
-        self._full: dict[tuple[str, ...], str] = {}
-        for full, others in names.items():
-            for name in (full, *others):
-                key = tuple(normalised(name).split())
-                if self._full.setdefault(key, normalised(full)) != normalised(full):
-                    raise ValueError(f"{name!r} names both {self._full[key]} and {full}")
-        self._longest = max(map(len, self._full), default=0)
+        spellings = {normalised(full): [full, *others] for full, others in names.items()}
+        self._names = Phrases(spellings, split=lambda name: normalised(name).split())
 
     def expanded(self, diagnosis: str) -> str:
         """Return the normalised diagnosis with every known name in its full form.
@@ -84,18 +80,10 @@ class Synonyms:
         return self._in_full(f"{before} {after}" if name.endswith(repeated) else text)
 
     def _in_full(self, text: str) -> str:
-        parts = text.split()
-        full: list[str] = []
-        while parts:
-            for length in range(min(self._longest, len(parts)), 0, -1):
-                known = self._full.get(tuple(parts[:length]))
-                if known is not None:
-                    full.append(known)
-                    parts = parts[length:]
-                    break
-            else:
-                full.append(parts.pop(0))
-        return " ".join(full)
+        words = text.split()
+        for start, end, full in sorted(self._names.places(words), reverse=True):
+            words[start:end] = [full]
+        return " ".join(words)
 
 
 @cache

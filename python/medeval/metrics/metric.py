@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib.resources import files
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from medeval.scoring.table import Column
@@ -34,14 +34,6 @@ _ACCENTED = re.compile("([a-zA-Z])[\u0300-\u036f]+")
 _LIGATURES = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
 )
-
-
-class Agreement(NamedTuple):
-    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
-
-    precision: float
-    recall: float
-    f: float
 
 
 def text_of(value: object) -> str:

@@ -20,17 +20,17 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.metrics.metric import (
     CJK,
     NO_REFERENCE,
-    Agreement,
     Item,
     Metric,
     fold_accents,
@@ -43,6 +43,22 @@ TYPES = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_l
 _CJK_TOKEN = re.compile(f"[{CJK}]|[a-z0-9]+")
 # As the package: shorter words are left as they are.
 _LONGEST_UNSTEMMED = 3
+_LATIN_WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
+_VOWELS = re.compile(r"[aeiouy]+")
+_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+(?=\s|$)|\n+")
+# The e of "made" is silent, that of "table" is not.
+_SILENT_E = re.compile(r"(?<![aeiouyl])e$|(?<=[aeiouy]l)e$")
+# Of the model of BERTScore: its folder, and a layer.
+MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
+LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
+
+
+class Agreement(NamedTuple):
+    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
 
 
 class CharacterTokenizer:
@@ -94,7 +110,9 @@ def _scorer(name: str, by_character: bool) -> tuple[Callable[[str], list[str]], 
     from rouge_score.tokenizers import DefaultTokenizer  # type: ignore[import-untyped]
 
     tokenizer = CharacterTokenizer() if by_character else DefaultTokenizer(use_stemmer=True)
-    return tokenizer.tokenize, RougeScorer([TYPES[name]], tokenizer=tokenizer)
+    # Each text is compared more than once, and tokenizing it is most of the work.
+    tokens = lru_cache(maxsize=4096)(tokenizer.tokenize)
+    return tokens, RougeScorer([TYPES[name]], tokenizer=SimpleNamespace(tokenize=tokens))
 
 
 def _part(name: str, place: int, reference: str, hypothesis: str) -> float | None:
@@ -105,13 +123,6 @@ def _part(name: str, place: int, reference: str, hypothesis: str) -> float | Non
 for _name in TYPES:
     for _place, _ending in enumerate(("_precision", "_recall", "")):
         metric(f"{_name}{_ending}", of_texts=True)(partial(_part, _name, _place))
-
-
-_LATIN_WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
-_VOWELS = re.compile(r"[aeiouy]+")
-_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+(?=\s|$)|\n+")
-# The e of "made" is silent, that of "table" is not.
-_SILENT_E = re.compile(r"(?<![aeiouyl])e$|(?<=[aeiouy]l)e$")
 
 
 def grade(text: str) -> float | None:
@@ -131,10 +142,6 @@ def grade(text: str) -> float | None:
 def readability(item: Item) -> float | None:
     """Return the grade of the output."""
     return grade(item.output_text)
-
-
-MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
-LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
 
 
 class BertScorer:

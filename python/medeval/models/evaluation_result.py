@@ -18,7 +18,7 @@ from pydantic import (
 from medeval.models.documents import FOR_READING, Document, Identifier
 from medeval.models.medical_task import MedicalTask
 from medeval.models.rows import rows_from_csv, rows_to_csv
-from medeval.models.schemas import Row, validate_record_against_schema
+from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import Finite, Interval, Moment, Scores, utc_now
 
 
@@ -105,10 +105,10 @@ class EvaluationResult(Document):
         foreign = sorted(set(self.metrics_results) - set(task.metrics))
         if task.metrics and foreign:
             raise ValueError(f"task {task.task_id!r} has no metric {', '.join(foreign)}")
-        for index, row in enumerate(self.inputs):
-            validate_record_against_schema(row, task.input_schema, "inputs", index)
-        for index, row in enumerate(self.model_outputs):
-            validate_record_against_schema(row, task.output_schema, "model_outputs", index)
+        faults = missing_keys(self.inputs, task.input_schema, "inputs")
+        faults += missing_keys(self.model_outputs, task.output_schema, "model_outputs")
+        if faults:
+            raise ValueError(faults[0])
 
     @field_validator("model_outputs")
     @classmethod

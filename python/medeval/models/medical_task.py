@@ -31,11 +31,11 @@ from medeval.models.schemas import (
     TaskType,
     answer_keys,
     ensure_task_schemas,
+    missing_keys,
     required_keys,
     split_rows,
     task_type_of,
     usual_target,
-    validate_record_against_schema,
     validate_rows,
 )
 from medeval.models.text_files import format_of, parse_mapping, read_text
@@ -154,12 +154,10 @@ class MedicalTask(Document):
         MedicalTask.model_validate(fields)
         shown, expected = self.schemas()
         validate_rows(self.dataset, shown, expected)
-        if self.dataset:
-            return
-        for index, row in enumerate(self.inputs):
-            validate_record_against_schema(row, shown, "inputs", index)
-        for index, row in enumerate(self.expected_outputs):
-            validate_record_against_schema(row, expected, "expected_outputs", index)
+        faults = missing_keys(self.inputs, shown, "inputs")
+        faults += missing_keys(self.expected_outputs, expected, "expected_outputs")
+        if faults and not self.dataset:
+            raise ValueError(faults[0])
 
     def dataset_to_csv(self) -> str:
         """Return the rows of the data set as CSV, under the union of their keys."""

@@ -80,6 +80,25 @@ def required_keys(schema: Mapping[str, Any] | None) -> list[str]:
     return list((schema or {}).get("required") or [])
 
 
+def missing_keys(
+    rows: Iterable[Mapping[str, Any] | None], schema: Mapping[str, Any] | None, label: str
+) -> list[str]:
+    """Return which rows lack which required keys; null and empty text count as present.
+
+    Args:
+        rows: None among them stands for no row.
+        schema: of each of them.
+        label: what they are called.
+    """
+    required = required_keys(schema)
+    lacking = [[] if row is None else [key for key in required if key not in row] for row in rows]
+    return [
+        f"{label}[{index}] missing required keys: {keys}"
+        for index, keys in enumerate(lacking)
+        if keys
+    ]
+
+
 def validate_record_against_schema(
     record: Mapping[str, Any],
     schema: Mapping[str, Any] | None,
@@ -91,10 +110,8 @@ def validate_record_against_schema(
     Raises:
         ValueError: naming the label, the index and the missing keys.
     """
-    missing = [key for key in required_keys(schema) if key not in record]
-    if missing:
-        place = label if index is None else f"{label}[{index}]"
-        raise ValueError(f"{place} missing required keys: {missing}")
+    for fault in missing_keys([record], schema, label):
+        raise ValueError(fault.replace("[0]", "" if index is None else f"[{index}]", 1))
 
 
 def is_nested(row: Mapping[str, Any]) -> bool:

@@ -109,26 +109,27 @@ def test_shares_of_equal_and_near_scores() -> None:
 
 @pytest.mark.parametrize("scores", [[[3, 3], [3, 3]], [[3, NAN], [NAN, 2]], [[1, 2]]], ids=str)
 def test_what_has_no_meaning_has_no_value(scores: list[list[float]]) -> None:
-    found = agreement_of(array(scores), ["a", "b"])
+    found = agreement_of(array(scores))
     for name in ("icc_2_1", "icc_3_k"):
         assert found[name]["value"] is found[name]["low"] is found[name]["high"] is None
         assert found[name]["reason"]
     if scores != [[1, 2]]:
         assert found["krippendorff_alpha"]["value"] is None
-        assert found["quadratic_kappa"][0]["value"] is None
+        assert found["quadratic_kappa"]["value"] is None
 
 
 def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     scores = array(SHROUT_FLEISS * 5)
-    found = agreement_of(scores, list("abcd"), seed=3)
-    assert found == agreement_of(scores, list("abcd"), seed=3)
-    assert found != agreement_of(scores, list("abcd"), seed=4)
+    found = agreement_of(scores, seed=3)
+    assert found == agreement_of(scores, seed=3)
+    assert found != agreement_of(scores, seed=4)
     icc = found["icc_2_1"]
     assert icc["low"] < icc["value"] < icc["high"]
     assert (icc["n"], icc["method"]) == (30, "bootstrap_percentile")
-    assert len(found["quadratic_kappa"]) == 6
+    # Of more than two there is no kappa.
+    assert (found["answers"], found["quadratic_kappa"]["value"]) == (30, None)
     # A resample of these has one value only in (3/4)^4 + (1/4)^4 of all cases.
-    found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]), ["a", "b"])
+    found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]))
     assert 250 < found["krippendorff_alpha"]["n_undefined"] < 400
     assert found["krippendorff_alpha"]["value"] == 1.0
 
@@ -228,23 +229,25 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     counts = ("raters", "answers_rated", "answers_rated_and_of_the_run", "answers_not_rated")
     assert [report[name] for name in counts] == [2, 6, 5, 1]
     assert "Ann" not in str(report)
-    accuracy = report["dimensions"]["accuracy"]
-    with_mean, with_each = (accuracy["judges"]["mild"][name] for name in ("with_mean", "with_each"))
-    # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
-    assert (with_mean["exact"]["value"], with_mean["exact"]["n"]) == (0.5, 4)
-    assert with_mean["within_1"]["value"] == 1.0
-    # With Ann on four answers: 5-4, 4-3, 2-2, 5-5; with Bob on two: 5-4, 4-4.
-    assert with_each["exact"]["value"] == pytest.approx(3 / 6)
-    # A judge without a verdict on an answer is not compared on it.
-    assert accuracy["judges"]["strict"]["with_mean"]["exact"]["n"] == 3
-    # The jury's mean: 4, 3, 2, 5.
-    assert accuracy["jury"]["with_mean"]["exact"]["value"] == 0.75
-    # The people among themselves, on two answers: 4-4, 3-4.
-    assert (accuracy["raters"]["exact"]["value"], accuracy["raters"]["exact"]["n"]) == (0.5, 2)
-    # The reward in points of the scale, Ann and Bob 11/3 and 3, 3 and 4, 2, 5; the jury's 10/3 ...
-    reward = report["dimensions"]["reward"]
-    assert reward["judges"]["mild"]["with_mean"]["within_1"]["value"] == 1.0
-    assert reward["jury"]["with_mean"]["exact"]["value"] == pytest.approx(0.75)
+    rows = {(row["criterion"], row["who"], row["with"]): row for row in report["agreement"]}
+    for criterion, who, other, answers, exact in (
+        # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
+        ("accuracy", "mild", "raters' mean", 4, 0.5),
+        # With Ann on four answers: 5-4, 4-3, 2-2, 5-5; with Bob on two: 5-4, 4-4.
+        ("accuracy", "mild", "each rater", 4, 3 / 6),
+        # A judge without a verdict on an answer is not compared on it.
+        ("accuracy", "strict", "raters' mean", 3, 1 / 3),
+        # The jury's mean: 4, 3, 2, 5.
+        ("accuracy", "the jury's mean", "raters' mean", 4, 0.75),
+        # The people among themselves, on two answers: 4-4, 3-4.
+        ("accuracy", "each rater", "other raters", 2, 0.5),
+        # The reward in points of the scale, Ann and Bob 11/3 and 3, 3 and 4, 2, 5; the jury's 10/3.
+        ("reward", "the jury's mean", "raters' mean", 4, 0.75),
+    ):
+        row = rows[criterion, who, other]
+        assert (row["answers"], row["exact"]["value"]) == (answers, pytest.approx(exact)), row
+    for criterion in ("accuracy", "reward"):
+        assert rows[criterion, "mild", "raters' mean"]["within_1"]["value"] == 1.0
 
 
 def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:

@@ -55,6 +55,18 @@ def test_a_damaged_gzip_stops_with_its_name(tmp_path: Path, damage: str) -> None
         list(read_rows(file))
 
 
+def test_a_fault_far_behind_the_header_is_named_by_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b'1,"x\ny"\n' * 600_000 + b"1,Zqvmarker,3\n", 1))
+    (file,) = find_tables([tmp_path], ["t"])["t"]
+    with pytest.raises(UserError) as caught:
+        list(read_rows(file))
+    said = f"{path}, row 600001 (the header not counted): the header has 2 cells and this row 3."
+    assert str(caught.value).startswith(said)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_rows_are_told_from_lines_and_nothing_from_empty(tmp_path: Path, end: str) -> None:
     path = tmp_path / "t.csv"

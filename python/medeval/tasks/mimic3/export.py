@@ -84,7 +84,7 @@ class Options:
         Layout,
         typer.Option(
             help="Folders and files of the ICU tasks: listfiles alone, or all that the published"
-            " readers open, with the time series of each task cut to what its model may see."
+            " readers open. Each task's time series are then cut to what its model may see."
         ),
     ] = Layout.MEDEVAL
 

@@ -175,7 +175,7 @@ def _read_columns(name: str, data: bytes, choose: Choose) -> list[Any]:
 
 
 def _read_parquet(name: str, data: bytes, choose: Choose) -> list[Any]:
-    """Read a Parquet file; numbers of any type, texts also as dictionaries."""
+    """Read a Parquet file; numbers of any type, texts also as a dictionary."""
     import pyarrow.parquet as pq
 
     try:
@@ -192,8 +192,6 @@ def _read_parquet(name: str, data: bytes, choose: Choose) -> list[Any]:
     for column in chosen:
         cells = table.column(column)
         try:
-            if pa.types.is_dictionary(cells.type):
-                cells = cells.cast(cells.type.value_type)
             found.append(cells.cast(pa.float64() if found else pa.string()).combine_chunks())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise UserError(f"{name}, column {column}: {str(error).splitlines()[0]}") from error

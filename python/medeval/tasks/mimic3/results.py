@@ -56,8 +56,9 @@ def score_of(
         method: resamples and groups.
     """
     joined, options, n_iters = inputs.rows, options_of(method), method.n_iters
-    told, bare_nan = undefined(metrics, n_iters), options.peer_layout or options.strict_nan
-    warnings = [*joined.warnings, *undefined_sentences(told, n_iters, options.strict_nan)]
+    bare_nan = options.peer_layout or options.strict_nan
+    gaps = undefined(metrics, n_iters)
+    warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
         """Return one object a metric, keys in the published order; without resamples `value`."""
@@ -70,13 +71,13 @@ def score_of(
             for name, metric in found.items()
         }
 
-    def told_of(group: Group) -> dict[str, Any]:
+    def group_content(group: Group) -> dict[str, Any]:
         sizes = {key: getattr(group, key) for key in ("n", "n_stays", "n_positive", "suppressed")}
         if not group.metrics:
             return {**sizes, "metrics": None}
-        told = {"metrics": entries(group.metrics), "undefined": undefined(group.metrics, n_iters)}
+        values = {"metrics": entries(group.metrics), "undefined": undefined(group.metrics, n_iters)}
         hidden = {"suppressed_metrics": group.hidden_metrics} if group.hidden_metrics else {}
-        return {**sizes, **told, **hidden}
+        return {**sizes, **values, **hidden}
 
     own = [name for name in metrics if name in METRICS[task.kind]]
     content: dict[str, Any] = {"n_iters": n_iters}
@@ -86,7 +87,7 @@ def score_of(
             content["extra"] = entries(further)
         if subgroups:
             content["subgroups"] = {
-                grouping: {group.name: told_of(group) for group in groups}
+                grouping: {group.name: group_content(group) for group in groups}
                 for grouping, groups in subgroups.items()
             }
         content["meta"] = {
@@ -94,12 +95,12 @@ def score_of(
             **about(inputs, method, {"prediction": joined.described()}),
             "interval": {"method": options.ci, "level": LEVEL},
             "strict_nan": options.strict_nan,
-            "undefined": told,
+            "undefined": gaps,
             "warnings": warnings,
             "min_cell": method.min_cell if subgroups else None,
         }
     n = len(joined.stays)
-    found = {
+    scores = {
         "metrics_results": {
             name: one.value for name, one in metrics.items() if math.isfinite(one.value)
         },
@@ -127,7 +128,7 @@ def score_of(
         },
     }
     return task_score(
-        task.name, model, own[0], found, method, [], [], facts,
+        task.name, model, own[0], scores, method, [], [], facts,
         warnings=warnings,
         groups={grouping: {} for grouping in subgroups},
         notes=list(sentences(task, inputs, subgroups, method)),
@@ -243,22 +244,22 @@ def undefined(metrics: Metrics, n_iters: int) -> dict[str, dict[str, Any]]:
 
     A reason of None means that the metric has a value and an interval, from the other resamples.
     """
-    told = {}
+    gaps = {}
     for name, metric in metrics.items():
         reason = metric.reason
         if not reason and n_iters > metric.n_undefined and not math.isfinite(metric.low):
             reason = None if math.isnan(metric.mean) else NO_INTERVAL
         if metric.n_undefined or reason:
-            told[name] = {"n_undefined": int(metric.n_undefined), "reason": reason}
-    return told
+            gaps[name] = {"n_undefined": int(metric.n_undefined), "reason": reason}
+    return gaps
 
 
 def undefined_sentences(
-    told: Mapping[str, Mapping[str, Any]], n_iters: int, strict_nan: bool
+    gaps: Mapping[str, Mapping[str, Any]], n_iters: int, strict_nan: bool
 ) -> Iterator[str]:
     """Say it in as few sentences as there are reasons."""
     by_reason: dict[str | None, list[str]] = {}
-    for name, entry in told.items():
+    for name, entry in gaps.items():
         by_reason.setdefault(entry["reason"], []).append(name)
     for reason, names in by_reason.items():
         listed, verb = ", ".join(names), "are" if len(names) > 1 else "is"
@@ -269,7 +270,7 @@ def undefined_sentences(
         elif reason is not None:
             yield f"{listed} {verb} undefined: {reason}."
         else:
-            most = max(told[name]["n_undefined"] for name in names)
+            most = max(gaps[name]["n_undefined"] for name in names)
             some = f"up to {most:,}" if len(names) > 1 else f"{most:,}"
             rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
             yield (
@@ -383,9 +384,8 @@ def compared(
 
 
 def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
-    told = asdict(entry)
-    test, adjusted_p = told.pop("test"), told.pop("adjusted_p")
-    return {**told, **test, "adjusted_p": adjusted_p}
+    names = {key: getattr(entry, key) for key in ("first", "second", "metric")}
+    return {**names, **asdict(entry.test), "adjusted_p": entry.adjusted_p}
 
 
 def independent_units(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -142,11 +141,11 @@ class IcuTask(Task):
                 return file.parent
         # Here, not above: every other way starts without scikit-learn.
         from medeval.tasks.mimic3.baseline import predict_to_run
+        from medeval.terminal import warn
 
-        print(
-            f"medeval: there is no run of {cls.name} in {RUNS}/: training the logistic baseline"
-            f" first, as `python -m medeval predict --task {cls.name} --model logistic` does.",
-            file=sys.stderr,
+        warn(
+            f"there is no run of {cls.name} in {RUNS}/: training the logistic baseline first, as"
+            f" `python -m medeval predict --task {cls.name} --model logistic` does."
         )
         options = options_of(method)
         return predict_to_run(
@@ -194,12 +193,9 @@ class IcuTask(Task):
             for group in subgroups[grouping]:
                 if group.suppressed is None:
                     label = f"{grouping} {group.name}"
-                    found = evaluate(cls, joined, group.rows, clusters, method, label)
-                    group.metrics.update(
-                        (name, one)
-                        for name, one in found.items()
-                        if name not in group.hidden_metrics
-                    )
+                    group.metrics.update(evaluate(cls, joined, group.rows, clusters, method, label))
+                    for metric in group.hidden_metrics:
+                        del group.metrics[metric]
         run_id = path.resolve().name if path.is_dir() else None
         model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
         return score_of(cls, str(model), run_id, inputs, metrics, subgroups, method)

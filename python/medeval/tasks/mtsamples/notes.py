@@ -7,7 +7,6 @@ A download has beside its notes a list of what the public repository holds: name
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +16,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
-from medeval.files import ConstantError, RepeatedKeyError, strict_decoder, unpacked
+from medeval.files import read_strict, strict_decoder, unpacked
 
 # DuckDB reads no longer object out of JSON Lines.
 LONGEST_LINE = 16 * 1024 * 1024
 # No number is read, and Python refuses to make one of very many digits.
 _DECODER = strict_decoder(parse_int=len, parse_float=len)
-_WRONG: dict[type[Exception], str] = {
-    UnicodeDecodeError: "is not text in UTF-8",
-    RecursionError: "is nested too deep",
-    RepeatedKeyError: "names a key twice",
-    ConstantError: "holds NaN or an infinite number, which is not JSON",
-}
 # What the benchmark's authors pin: a repository, a folder in it, and the commit.
 PINNED = (
     "raulista1997/benchmarkdata",
@@ -183,14 +176,11 @@ def _in_lines(path: Path, *, is_packed: bool) -> Iterator[Note]:
             continue
         try:
             yield _note_of(line)
-        except json.JSONDecodeError as error:
-            wrong = f"is not JSON: {error.msg} at column {error.colno}"
-        except (ValueError, RecursionError) as error:
-            # What a decoder says may hold a text.
-            wrong = _WRONG.get(type(error)) or str(error)
-        else:
-            continue
-        raise UserError(f"{path}, line {number} {wrong}.")
+        except UnicodeDecodeError:
+            # What the decoder says holds the text.
+            raise UserError(f"{path}, line {number} is not text in UTF-8.") from None
+        except ValueError as error:
+            raise UserError(f"{path}, line {number} {error}.") from None
 
 
 def _note_of(line: bytes) -> Note:
@@ -202,7 +192,7 @@ def _note_of(line: bytes) -> Note:
     text = line.decode("utf-8")
     if text.startswith("\ufeff"):
         raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
-    entry = _DECODER.decode(text)
+    entry = read_strict(text, _DECODER)
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):

@@ -146,7 +146,7 @@ def test_abbreviations_are_written_out(reference: str, hypothesis: str, same: in
 def test_common_abbreviations_are_known_and_name_one_disease_each() -> None:
     names = ["MI", "CHF", "COPD", "PE", "DVT", "AKI", "CKD", "TIA", "UTI", "GERD", "AF", "HTN"]
     assert all(common_synonyms().expanded(name) != normalised(name) for name in names)
-    with pytest.raises(ValueError, match="names both"):
+    with pytest.raises(ValueError, match="means both"):
         Synonyms({"multiple sclerosis": ["MS"], "mitral stenosis": ["MS"]})
 
 

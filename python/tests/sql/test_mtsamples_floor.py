@@ -17,6 +17,7 @@ from dbt_worker import Worked, Worker
 from marks import slow_after
 from mtsamples_listing import write_listing
 from postgres_server import connect
+from tables import table
 
 from medeval.errors import UserError
 from medeval.tasks.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
@@ -62,10 +63,10 @@ def test_both_engines_have_the_same_tables_and_files(
     assert "loading the synthetic demo" in done.stderr
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, "mtsamples")
     postgres.dbt("build", "--select", "mtsamples")
-    for table in TABLES:
-        names, rows = duckdb.published(table, "mtsamples")
+    for name in TABLES:
+        names, rows = duckdb.published(name, "mtsamples")
         assert rows
-        assert (names, rows) == postgres.published(table, "mtsamples")
+        assert (names, rows) == postgres.published(name, "mtsamples")
     exported = (postgres.export() / "examples.jsonl").read_bytes()
     assert exported == (duckdb.export() / "examples.jsonl").read_bytes()
 
@@ -88,26 +89,6 @@ def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
     about = manifest["tasks"]["mtsamples"]
     assert (about["rule_version"], about["truncation"]) == ("1", "helm")
     assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
-
-
-def test_the_demo_shows_every_kind_of_note(demo: Build) -> None:
-    rows = demo.rows(
-        "select example_id, extracted_section, question, answer, leak, medical_specialty"
-        " from mtsamples.mtsamples_procedures order by source_index"
-    )
-    examples = {row[0]: row[1:] for row in rows}
-    assert {section for section, *_ in examples.values()} == {"PLAN", "SUMMARY", "FINDINGS"}
-    assert [name for name, row in examples.items() if row[3]] == ["Renal Angiogram"]
-    assert examples["Joint Injection, Knee"][1].endswith("without resistance.\nASSESSMENT AND")
-    # A PLAN with nothing on its line gives way, and FINDINGS before it still end the input.
-    section, question, answer, *_ = examples["Ear Tube Placement (Bilateral)"]
-    assert (section, answer[:12]) == ("SUMMARY", "Tubes placed")
-    assert question.endswith("a grommet was placed.")
-    assert examples["Bronchoscopy - 1"][2].startswith("The cords moved well.")
-    assert "SPECIMENS: Biopsy" in examples["Bronchoscopy - 1"][2]
-    assert examples["Bronchoscopy - 1"][4] == "Pulmonary"
-    left_out = demo.rows("select step_number from mtsamples.int_mtsamples__left_out")
-    assert left_out == [(2,), (2,)]
 
 
 ODD_NAMES = {
@@ -211,12 +192,7 @@ def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
 DEEP = "[" * 200_000
 # Bytes that are no UTF-8 stand in the table as halves of surrogate pairs.
 FAULTY: list[dict[str, Any]] = [
-    *(
-        json.loads(line)
-        for line in (Path(__file__).parent / "readers" / "mtsamples_faults.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    ),
+    *table("mtsamples_faults", "readers"),
     {"lines": f'{{"filename": "a", "text": "x"}}\n{DEEP}', "said": "line 2 is nested too deep"},
     {"lines": f'{{"filename": "a", "text": {DEEP}', "said": "line 1 is nested too deep"},
     {"lines": f'{{"filename": {"7" * 5_000}, "text": "x"}}', "said": "no text called filename"},

@@ -13,12 +13,16 @@ from medeval.metrics.concepts import Lexicon, number_facts
 from medeval.metrics.metric import Item, fold_accents, has_cjk
 from medeval.metrics.registry import default_registry
 from medeval.metrics.texts import plain_rouge_l, rouge
+from medeval.models.medical_task import TaskType
 from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 
 TOLERANCE = 1e-9
 FAMILIES = {"qa": 30, "diagnostic": 18, "summarization": 28, "communication": 8}
-CLASSES = dict(zip(FAMILIES, TASK_CLASSES.values(), strict=True))
+TYPES = dict(
+    zip(FAMILIES, ("qa", "diagnostic_reasoning", "summarization", "communication"), strict=True)
+)
+CLASSES = {family: TASK_CLASSES[TaskType(kind)] for family, kind in TYPES.items()}
 CASES = [(family, number) for family, size in FAMILIES.items() for number in range(size)]
 each_case = pytest.mark.parametrize(("family", "number"), CASES)
 

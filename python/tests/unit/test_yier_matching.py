@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from medeval.errors import UserError
 from medeval.tasks.choices import Options
 from medeval.tasks.yier.files import read_file
 from medeval.tasks.yier.questions import check_records
 
-STRINGS, CHECKS = (
-    [
-        json.loads(line)
-        for line in (Path(__file__).parent / "readers" / name).read_text("utf-8").splitlines()
-    ]
-    for name in ("yier_strings.jsonl", "yier_checks.jsonl")
-)
+STRINGS, CHECKS = (table(name, "readers") for name in ("yier_strings", "yier_checks"))
 SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
 PLAIN = {
     "question": "何者正确",

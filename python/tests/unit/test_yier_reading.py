@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import codecs
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from medeval.errors import UserError
 from medeval.json_reader import tolerant_value
@@ -104,13 +104,7 @@ def test_what_is_around_the_list_is_written_back() -> None:
     assert list(json.loads(as_text(parse(text)))) == ["version", "data", "by"]
 
 
-TEXTS_OF_FILES = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "readers" / "yier_texts.jsonl").read_text().splitlines()
-]
-
-
-@pytest.mark.parametrize("case", TEXTS_OF_FILES, ids=lambda case: case["text"])
+@pytest.mark.parametrize("case", table("yier_texts", "readers"), ids=lambda case: case["text"])
 def test_quotes_and_commas_outside_strings_are_forgiven_and_nothing_else(
     case: dict[str, Any],
 ) -> None:

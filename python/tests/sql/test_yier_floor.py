@@ -12,6 +12,7 @@ from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
+from tables import table
 
 from medeval.tasks.yier.files import Document
 from medeval.tasks.yier.questions import check_records, clean_questions
@@ -27,10 +28,7 @@ PLAIN = {
     "source": "test",
 }
 # Each says what makes a record of its own; some are refused, the others are questions.
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "readers" / "yier_records.jsonl").read_text().splitlines()
-]
+ROWS = table("yier_records", "readers")
 # Each has an id that is its name if its own is not what is amiss.
 RECORDS: list[dict[str, Any]] = [
     {**PLAIN, "sample_id": row["name"], **row["changes"]} for row in ROWS
@@ -64,10 +62,10 @@ def test_both_engines_have_the_same_tables_and_files(
     assert "reading the synthetic demo" in done.stderr
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
     postgres.dbt("build", "--select", "yier")
-    for table in TABLES:
-        names, rows = duckdb.published(table, "yier")
+    for name in TABLES:
+        names, rows = duckdb.published(name, "yier")
         assert rows
-        assert (names, rows) == postgres.published(table, "yier")
+        assert (names, rows) == postgres.published(name, "yier")
     exported = (postgres.export() / "questions.jsonl").read_bytes()
     assert exported == (duckdb.export() / "questions.jsonl").read_bytes()
 
@@ -146,12 +144,12 @@ def test_a_record_that_is_mended_is_marked_no_more() -> None:
     slow_after(
         1,
         [
-            (b"", "holds no record"),
-            (b"[]", "holds no record"),
-            (b"[{]", "is not valid JSON"),
-            (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
-            (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
-            ("题".encode("gb18030"), "is not text in UTF-8"),
+            (b"", " holds no record"),
+            (b"[]", " holds no record"),
+            (b"[{]", " is not JSON"),
+            (b'{"a": 1}\n[]\n', ": line 2 is no JSON object"),
+            (b'{"a": 1}\n{"a":\n', ", line 2 is not JSON"),
+            ("题".encode("gb18030"), " is not text in UTF-8"),
         ],
     ),
 )
@@ -161,7 +159,7 @@ def test_what_is_wrong_with_a_file_is_named(
     path = tmp_path / "questions.json"
     path.write_bytes(content)
     warehouse = Worked(worker, tmp_path)
-    warehouse.stops(*MODELS, says=(f"The file {path} {said}", "load"), YIER=path)
+    warehouse.stops(*MODELS, says=(f"{path}{said}", "load"), YIER=path)
 
 
 @pytest.mark.slow
