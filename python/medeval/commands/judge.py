@@ -262,7 +262,7 @@ def judge_and_tell(
     """
     from rich.table import Table
 
-    from medeval.commands.run_progress import cost_of, shown_progress
+    from medeval.commands.progress import cost_of, shown_progress
     from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging.results import counted
