@@ -9,6 +9,7 @@ from cdm_cases import case, facts, records
 
 from medeval.tasks.cdm.facts import LabNames, read_lab_tests
 from medeval.tasks.cdm.scores import score_case
+from medeval.tasks.cdm.scores_v1 import as_json
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import Toolbox
 
@@ -28,7 +29,7 @@ def test_scores_of_version_1_are_the_reference_s(shared: Path) -> None:
         calls = records(Toolbox(of, facts(), names), made)
         answer = FinalAnswer(told["final_diagnosis"], tuple(told["treatment"]))
         score = score_case(of, answer, calls, facts(), version=1)
-        assert json.dumps(score.as_json()) == json.dumps(
+        assert json.dumps(as_json(score)) == json.dumps(
             {"answers": golden["answers"], "scores": golden["scores"]}
         ), golden
         # A record is kept as JSON between the run and the score.
