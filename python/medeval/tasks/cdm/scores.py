@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.facts import Facts, canonical
-from medeval.tasks.cdm.negation import has_pair, is_spelt_like, negation
+from medeval.tasks.cdm.negation import has_pair, is_spelt_like
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST, TOOLS
 from medeval.tasks.task import Method
@@ -138,7 +138,7 @@ def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int,
     is right if one of them is, as in the reference.
     """
     answer = diagnosis.lower()
-    rules = negation(facts.negation_cues)
+    rules = facts.negation
     organs = facts.other_organs.get(pathology, ())
     is_named = any(
         is_spelt_like(word[0], pathology) and not rules.denies(answer, *word.span())
@@ -190,7 +190,7 @@ def imaging_scores(
     requests = [call for call in calls if call["tool"] == IMAGE and "scored_as" in call]
     if version == 1:
         return scores_v1.imaging_scores(case, requests, facts)
-    affirms = negation(facts.negation_cues).affirms
+    affirms = facts.negation.affirms
     points = 0
     correct: list[dict[str, str]] = []
     unnecessary: list[dict[str, str]] = []
@@ -252,7 +252,7 @@ def requested_treatments(
 
 def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[str]], bool]:
     """Return what tells whether one of some texts mentions a keyword that is not denied."""
-    affirms = negation(facts.negation_cues).affirms
+    affirms = facts.negation.affirms
     if version == 1:
         affirms = partial(scores_v1.affirms, facts=facts)
     return lambda texts, words: any(affirms(text, word) for word in words for text in texts)
