@@ -19,7 +19,6 @@ from medeval.inference.run import Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
-from medeval.tasks.cdm.demo import reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import PROMPT_VERSION
 from medeval.tasks.cdm.task import CdmOptions
@@ -52,15 +51,6 @@ def bedside(
     provider = provider or provider_of(url, folder, gate, **changed)
     run = Run(folder, settings_of(provider, PROMPT_VERSION), provider)
     return run.execute(episodes, options or RunConfig(retries=QUICK))
-
-
-def demo_reply(body: Body) -> dict[str, Any]:
-    """Return what the demo policy answers, as the server's message."""
-    parameters = {name: body[name] for name in ("tools", "tool_choice") if name in body}
-    said = reply_to(body["messages"], parameters)
-    if not said.tool_calls:
-        return {"content": said.text}
-    return calling(*((call.name, call.arguments) for call in said.tool_calls))
 
 
 def calling(*calls: tuple[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm.demo import best_scores, oracle_answer, oracle_calls
+from medeval.tasks.cdm.facts import LabNames, read_lab_tests
 from medeval.tasks.cdm.scores import COUNTS, SCORES, score_case
 from medeval.tasks.cdm.scores_v1 import as_json
 from medeval.tasks.cdm.text_protocol import FinalAnswer
@@ -150,3 +152,26 @@ def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> Non
     assert score["scores"] == best_scores(pathology, facts())
     assert all(score["answers"]["Treatment Required"].values())
     assert score["counts"] == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
+
+
+# Lines of the golden file; a shorter one proves less.
+N_SCORES = 183
+
+
+def test_scores_of_version_1_are_the_reference_s(shared: Path) -> None:
+    folder = shared / "golden" / "cdm_synth"
+    names = LabNames(read_lab_tests(folder / "lab_test_mapping.json"), facts().labs)
+    lines = (folder / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == N_SCORES
+    for golden in map(json.loads, lines):
+        truth, told = golden["ground_truth"], golden["prediction"]
+        of = case(of="bare", pathology=golden["pathology"], ground_truth=truth)
+        made = [(call["name"], call["args"]) for call in golden["tool_calls"]]
+        calls = records(Toolbox(of, facts(), names), made)
+        answer = FinalAnswer(told["final_diagnosis"], tuple(told["treatment"]))
+        score = score_case(of, answer, calls, facts(), version=1)
+        assert json.dumps(as_json(score)) == json.dumps(
+            {"answers": golden["answers"], "scores": golden["scores"]}
+        ), golden
+        # A record is kept as JSON between the run and the score.
+        assert json.loads(json.dumps(calls)) == calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -231,7 +231,12 @@ def score_of(
     }
     shown = {PATHOLOGY: groups.shown(parts, possible)}
     warnings: list[str] = []
-    tables = [_headline_table(by_pathology), *reasons_table("failed", failures)]
+    rows = [
+        (name, f"{(one := of[DIAGNOSIS])['n']:,}", f"{one['n_failed']:,}", *cells(one))
+        for name, of in by_pathology.items()
+    ]
+    columns = (PATHOLOGY, "n", "failed", DIAGNOSIS, "95 % interval")
+    tables = [Table("by pathology", columns, rows), *reasons_table("failed", failures)]
     if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
@@ -304,24 +309,22 @@ def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, 
     found: dict[str, Any] = {}
     for pathology in PATHOLOGIES:
         of = [one for one in cases if one.case.pathology == pathology]
-        asked: dict[str, dict[str, list[bool]]] = {scores.TREATMENT: {}}
-        if any(one.score is not None and scores.LABORATORY in one.score["scores"] for one in of):
-            required = facts.labs.required[pathology]
-            asked[scores.LABORATORY] = {name: [] for name in required}
-            asked[scores.IMAGING] = {"acceptable": [], "preferred": []}
+        had_tools = any(one.score and scores.LABORATORY in one.score["scores"] for one in of)
+        asked: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
         for one in of:
             answers = {} if one.score is None else one.score["answers"]
+            treatments = answers.get(scores.TREATMENT, {})
             # What a case needs is known of one that failed too.
-            needs = scores.required_treatments(one.case, facts, version).items()
-            for name in (name for name, is_required in needs if is_required):
-                is_asked = bool(answers.get(scores.TREATMENT, {}).get(name))
-                asked[scores.TREATMENT].setdefault(name, []).append(is_asked)
-            for name, each in asked.get(scores.LABORATORY, {}).items():
-                each.append(bool(answers.get("Correct Laboratory Tests", {}).get(name)))
-            if scores.IMAGING in asked:
+            for name, is_needed in scores.required_treatments(one.case, facts, version).items():
+                if is_needed:
+                    asked[scores.TREATMENT][name].append(bool(treatments.get(name)))
+            if had_tools:
+                tests = answers.get("Correct Laboratory Tests", {})
+                for name in facts.labs.required[pathology]:
+                    asked[scores.LABORATORY][name].append(bool(tests.get(name)))
                 points = value_of(one.score, scores.IMAGING, 0.0) or 0.0
-                asked[scores.IMAGING]["acceptable"].append(points >= 1)
-                asked[scores.IMAGING]["preferred"].append(points >= scores.MOST_IMAGING_POINTS)
+                for name, least in (("acceptable", 1), ("preferred", scores.MOST_IMAGING_POINTS)):
+                    asked[scores.IMAGING][name].append(points >= least)
         if of:
             found[pathology] = {
                 kind: {
@@ -373,14 +376,6 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any]
     if left_out := len(by_case) - len(whole):
         said += f" Left out are {left_out:,} cases that were not asked in every order."
     return told, [said]
-
-
-def _headline_table(by_pathology: Mapping[str, Mapping[str, Any]]) -> Table:
-    rows = [
-        (name, f"{(one := of[DIAGNOSIS])['n']:,}", f"{one['n_failed']:,}", *cells(one))
-        for name, of in by_pathology.items()
-    ]
-    return Table("by pathology", ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"), rows)
 
 
 def _detail_tables(
