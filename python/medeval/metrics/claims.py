@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from medeval.metrics.concepts import (
@@ -262,15 +262,13 @@ class _Forms:
         return denial
 
 
-@cache
-def _forms() -> _Forms:
-    return _Forms(vocabulary("forms"))
+_FORMS = _Forms(vocabulary("forms"))
 
 
 @lru_cache(maxsize=4096)
 def read(lexicon: Lexicon, text: str) -> Reading:
     """Return what a text holds; kept, as each text is compared more than once."""
-    return _forms().read(lexicon, text)
+    return _FORMS.read(lexicon, text)
 
 
 def coverage_of(item: Item, *, lexicon: Lexicon) -> float | None:

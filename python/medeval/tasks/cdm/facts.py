@@ -89,6 +89,12 @@ class LabFacts(_Facts):
     fillers_between_blanks: frozenset[str]
     fillers_of_unknown_names: frozenset[str]
 
+    @cached_property
+    def filler(self) -> re.Pattern[str]:
+        """One of `fillers_anywhere`, in any case."""
+        words = "|".join(map(re.escape, self.fillers_anywhere))
+        return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+
 
 class ImagingPreference(_Facts):
     """What one modality is worth for a pathology.

@@ -39,10 +39,8 @@ def requested_items(request: str | Sequence[str], names: LabNames) -> list[int]:
     Names are set apart by commas outside parentheses, by "and" and by line breaks; a name is only
     compared with panels and labels.
     """
-    fillers = "|".join(map(re.escape, names.facts.fillers_anywhere))
     text = request if isinstance(request, str) else "\n".join(request)
-    text = re.sub(rf"\b(?:{fillers})\b", "", text, flags=re.IGNORECASE)
-    words = _AND.sub(",", text).split()
+    words = _AND.sub(",", names.facts.filler.sub("", text)).split()
     kept = (word for word in words if word.lower() not in names.facts.fillers_between_blanks)
     parts = map(str.strip, _COMMA.split(_ARTICLE.sub("", " ".join(kept))))
     found = (item for part in parts if part for item in names.items(part, can_be_exact=False))
