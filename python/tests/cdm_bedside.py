@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdm_cases import MADE, case, cases, facts, names
+from cdm_cases import MADE, facts, names
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
 from model_server import Body
@@ -22,8 +22,6 @@ from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import PROMPT_VERSION
 from medeval.tasks.cdm.task import CdmOptions
-
-__all__ = ["case", "cases", "facts"]
 
 # Written into every part of the case that no model may see.
 MARKS = (

@@ -128,7 +128,11 @@ def read_transcripts(
                     raise UserError(f"{path} is not of a run of the CDM benchmark.")
                 error = (end.get("error") or {}).get("kind", "")
                 told |= {"outcome": end["outcome"], "error": error}
-                told = {**(end.get("episode") or _of_batch(end)), **told}
+                episode = end.get("episode")
+                if not episode and end["outcome"] == Outcome.ANSWERED:
+                    # An answer that was imported: one turn, without tools.
+                    told["answer"] = part_or_whole(split_thinking(end["text"]).answer)
+                told = {**(episode or {"turns": 1}), **told}
             transcripts.append(_TRANSCRIPT.validate_python(told))
     if by_case:
         raise UserError(
@@ -136,13 +140,6 @@ def read_transcripts(
             f" {min(by_case)}. Read it with the cases of its run."
         )
     return transcripts
-
-
-def _of_batch(line: Line) -> dict[str, Any]:
-    """Return the episode of an answer that was imported: one turn, without tools."""
-    is_answered = line["outcome"] == Outcome.ANSWERED
-    answer = part_or_whole(split_thinking(line["text"]).answer) if is_answered else None
-    return {"answer": answer, "turns": 1}
 
 
 def scored(transcripts: Iterable[Transcript], facts: Facts, version: int) -> list[Transcript]:
