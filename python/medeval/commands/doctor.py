@@ -60,7 +60,7 @@ def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
 
 def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
-    from medeval.builds import newest_build, open_built
+    from medeval.builds import open_built, recorded_build
     from medeval.files import exposed, exposed_warehouse
     from medeval.inference.guard import read_endpoints
     from medeval.sources import project_root, variables
@@ -92,7 +92,7 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
             for name in names:
                 try:
-                    build = newest_build(warehouse, name)
+                    build = recorded_build(warehouse, name)
                 except UserError as error:
                     yield Check(f"{name} is built", False, str(error))
                     continue
