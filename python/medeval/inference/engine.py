@@ -27,7 +27,7 @@ from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import BY_WORDS, RequestExecutor
 from medeval.inference.journal import SAID, Journal, Line, failure_of, line_of
-from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
+from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.types import (
     Completion,
@@ -65,7 +65,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
     executor = RequestExecutor(run, config)
-    run.model.fallbacks.learned |= run.learned
+    run.model.fallbacks.learned = {**run.model.fallbacks.learned, **run.learned}
     samples = iter(samples)
     first = next(samples, None)
     samples = samples if first is None else chain([first], samples)
@@ -74,7 +74,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
         journal = stack.enter_context(Journal(run.journal))
         steps = stack.enter_context(Journal(run.folder / STEPS)) if has_turns else None
         turns = steps or journal
-        ledger = stack.enter_context(CostLedger(run.journal, turns.path))
+        ledger = stack.enter_context(CostLedger(run.journal, turns.lines()))
         if config.retry:
             _discard(journal, steps, config.retry)
         executor.resume(ledger, turns.lines())
@@ -82,9 +82,16 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             config.on_start()
         loop = _Loop(run, samples, config, journal, steps, executor)
         try:
-            await loop.drain()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(max(1, config.concurrency)):
+                    group.create_task(loop.work())
         finally:
             await run.model.close()
+        if loop.errors:
+            raise loop.errors[0]
+        if not executor.stopped:
+            executor.breaker.held.clear()
+            loop.settle()
     run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
     return RunResult(loop.progress, executor.stopped, spent)
@@ -141,24 +148,12 @@ class _Loop:
     toolless: set[tuple[str, int]] = field(default_factory=set)
     unread: set[tuple[str, int]] = field(default_factory=set)
 
-    async def drain(self) -> None:
-        """Bring all samples to their ends, a bounded number at a time, or stop.
+    async def work(self) -> None:
+        """Bring samples to their ends, one after another, until none is left or the run stops.
 
-        Raises:
-            Exception: the first that one of them raised. Those under way are awaited before: what
-                they bring may be paid for.
+        The first error that one of them raises stops the others behind what is under way, which may
+        be paid for.
         """
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, self.config.concurrency)):
-                group.create_task(self._work())
-        if self.errors:
-            raise self.errors[0]
-        if not self.executor.stopped:
-            self.executor.breaker.held.clear()
-            self._settle()
-
-    async def _work(self) -> None:
-        """Bring samples to their ends, one after another, until none is left or the run stops."""
         try:
             while not self.executor.stop.is_set() and (sample := self._take()) is not None:
                 await self._process(sample)
@@ -166,7 +161,7 @@ class _Loop:
             self.errors.append(error)
             self.executor.stop.set()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Write the ends of which it is known that they are."""
         for call in sorted(self.ended.keys() - {*self.executor.breaker.held}):
             sample, line = self.ended.pop(call)
@@ -218,7 +213,7 @@ class _Loop:
                 self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
             raise
         self.ended[self.calls.pop((line["item"], line["sample"]), 0)] = sample, line
-        self._settle()
+        self.settle()
 
     async def _turn(self, turns: list[Line], item: Item) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
@@ -271,11 +266,11 @@ class _Loop:
         may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
         if answer.tool_calls or not may_call:
             return answer
-        try:
-            return with_calls_in_text(answer, parameters["tools"])
-        except UnreadCallError:
-            before = len(self.unread)
-            self.unread.add(name)
+        read = with_calls_in_text(answer, parameters["tools"])
+        if read is not None:
+            return read
+        before = len(self.unread)
+        self.unread.add(name)
         if before < BY_WORDS == len(self.unread):
             print(
                 f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"

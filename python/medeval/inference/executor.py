@@ -186,7 +186,7 @@ class RequestExecutor:
             lines: of the journal; read as far as the first reply.
         """
         self._ledger = ledger
-        self._budget.book(Decimal(0), ledger.before.charged)
+        self._budget.spent += ledger.before.charged
         self._has_answered = any("text" in line for line in lines)
         if self._has_answered or self._model.address == IN_PROCESS:
             self._is_opened = True

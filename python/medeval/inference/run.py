@@ -63,7 +63,7 @@ class Progress:
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
         outcome = Outcome(line["outcome"])
-        self.ledger.add(outcome)
+        self.ledger[outcome] += 1
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:

@@ -192,10 +192,6 @@ class Outcome(StrEnum):
 class Ledger(Counter[Outcome]):
     """Counts of outcomes; their sum is the number of items that came to an end."""
 
-    def add(self, outcome: Outcome) -> None:
-        """Enter one item."""
-        self[outcome] += 1
-
     @property
     def asked(self) -> int:
         """The denominator: all items with an outcome, whatever it is."""
