@@ -267,7 +267,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
             kept_spending(tmp_path / RESPONSES)
         return
     cost, unknown, charged = spent
-    with CostLedger(tmp_path / RESPONSES) as ledger:
+    with CostLedger(tmp_path / RESPONSES, ()) as ledger:
         assert ledger.before == Spent(Decimal(cost), unknown, Decimal(charged))
         ledger.end(ledger.begin(Decimal(0)), COST, COST)
     assert path.read_text().endswith('}\n{"call":2,"cost":"0.1","charged":"0.1"}\n')

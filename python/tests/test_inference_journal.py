@@ -6,6 +6,7 @@ import copy
 import json
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
-from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Request
+from medeval.inference.types import AskModel, Finished, Item, Outcome, Request
 
 TABLES = table("journal")
 WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
@@ -237,14 +238,13 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
 class Twice:
     """A conversation of two turns."""
 
-    id, sample, data_class = "talk", 0, "open"
-    opening = Ask([{"role": "user", "content": "first"}])
+    opening = Item("talk", [{"role": "user", "content": "first"}], "open")
 
     async def play(self, ask: AskModel) -> Finished:
         first = await ask(self.opening)
         assert first.completion is not None
         said = {"role": "user", "content": f"second after {first.completion.text}"}
-        second = await ask(Ask([*self.opening.messages, said]))
+        second = await ask(replace(self.opening, messages=[*self.opening.messages, said]))
         assert second.completion is not None
         return Finished(second.outcome, second.completion.text)
 

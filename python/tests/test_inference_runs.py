@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.tokens import ServerTokens
-from medeval.inference.types import Ask, AskModel, Episode, Finished, Item, Outcome, failed
+from medeval.inference.types import AskModel, Episode, Finished, Item, Outcome, failed
 
 TURNS = 4
 
@@ -75,8 +75,9 @@ class Dialogue:
     too_long: str = "unparsed"
 
     @property
-    def opening(self) -> Ask:
-        return Ask([{"role": "user", "content": f"{self.id} turn 0"}], self.parameters)
+    def opening(self) -> Item:
+        first = [{"role": "user", "content": f"{self.id} turn 0"}]
+        return Item(self.id, first, self.data_class, self.sample, self.parameters)
 
     async def play(self, ask: AskModel) -> Finished:
         if self.fails:
@@ -84,7 +85,7 @@ class Dialogue:
         messages = list(self.opening.messages)
         text = ""
         for number in range(TURNS):
-            turn = await ask(Ask(messages, self.parameters))
+            turn = await ask(replace(self.opening, messages=messages))
             if turn.completion is None and self.too_long == "errored":
                 return failed(Failure(Kind.REQUEST, code="context_length_exceeded"))
             if turn.completion is None:

@@ -148,7 +148,7 @@ def _sample(item: Item) -> Sample:
 
 @solver
 def _played(own: AskedTask, guard: DataUseGuard) -> Solver:
-    samples = {f"{one.id}#{one.sample}": one for one in own.samples()}
+    samples = {_sample(item).id: one for item, one in zip(own.items(), own.samples(), strict=True)}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         model = _Model(get_model(), guard)

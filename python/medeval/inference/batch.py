@@ -106,7 +106,7 @@ def import_batch(
     """
     price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
     imported, unmatched = Imported(), _by_custom_id(answers)
-    with Journal(run.journal) as journal, CostLedger(run.journal) as ledger:
+    with Journal(run.journal) as journal, CostLedger(run.journal, journal.lines()) as ledger:
         outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
         matched: list[tuple[Request, Completion | Failure]] = []
         for request in _requests(run, items):

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tomllib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -30,7 +31,7 @@ from pydantic import BaseModel, Field
 
 from medeval.errors import UserError
 from medeval.inference.guard import Address, read_form
-from medeval.inference.journal import LineFile, read_journal, read_lines
+from medeval.inference.journal import Line, LineFile, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
 # Names of the limit on a reply's length.
@@ -221,7 +222,7 @@ class CostLedger(AbstractContextManager["CostLedger"]):
 
     Args:
         journal: of whose calls it is.
-        lines: the journal that has a line for each call, if that is another one.
+        lines: of the journal that has one for each call, of this one or of another.
 
     Attributes:
         before: what earlier starts spent.
@@ -232,11 +233,11 @@ class CostLedger(AbstractContextManager["CostLedger"]):
         UserError: naming the line that cannot be read.
     """
 
-    def __init__(self, journal: Path, lines: Path | None = None) -> None:
+    def __init__(self, journal: Path, lines: Iterable[Line]) -> None:
         self.path = journal.with_name(_PREFIX + journal.name)
         self.is_kept = self.path.exists()
-        self.before = self.total = spent_until_now(journal, lines or journal)
-        self._calls = _read(self.path)[1] if self.is_kept else 0
+        self.before, self._calls = _read(self.path) if self.is_kept else (_spent_by(lines), 0)
+        self.total = self.before
         self._file: LineFile | None = None
         self._fault = ""
 
@@ -316,30 +317,22 @@ def charged_in(folder: Path, beside: Path | None = None) -> Decimal:
         for path in (*folder.rglob(name), *folder.rglob(_PREFIX + name))
     }
     counted = (
-        spent_until_now(journal, journal).charged
+        (kept_spending(journal) or _spent_by(read_journal(journal))).charged
         for journal in sorted(journals)
         if beside is None or not str(journal).startswith(str(beside))
     )
     return sum(counted, _ZERO)
 
 
-def spent_until_now(journal: Path, lines: Path) -> Spent:
-    """Return what the calls of a journal cost, by its lines if they were not kept one by one.
-
-    Args:
-        journal: of the calls.
-        lines: the journal that has a line for each call; mostly the same.
-    """
-    kept = kept_spending(journal)
-    if kept is not None or not lines.exists():
-        return kept or Spent()
+def _spent_by(lines: Iterable[Line]) -> Spent:
+    """Return what the calls of a journal cost, if they were not kept one by one."""
     each = (
         Spent(
             Decimal(line["cost"] or 0),
             int(line["cost"] is None),
             Decimal(line["measured"].get("charged") or 0),
         )
-        for line in read_journal(lines)
+        for line in lines
     )
     return sum(each, Spent())
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,9 @@ from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import BY_WORDS, RequestExecutor
 from medeval.inference.journal import SAID, Journal, Line, failure_of, line_of
-from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
+from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.types import (
-    Ask,
     Completion,
     Episode,
     Finished,
@@ -64,8 +64,8 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    executor = RequestExecutor(run.model, config, lambda learned: run.update("learned", learned))
-    run.model.fallbacks.recall(run.learned)
+    executor = RequestExecutor(run, config)
+    run.model.fallbacks.learned = {**run.model.fallbacks.learned, **run.learned}
     samples = iter(samples)
     first = next(samples, None)
     samples = samples if first is None else chain([first], samples)
@@ -74,16 +74,24 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
         journal = stack.enter_context(Journal(run.journal))
         steps = stack.enter_context(Journal(run.folder / STEPS)) if has_turns else None
         turns = steps or journal
-        ledger = stack.enter_context(CostLedger(run.journal, turns.path))
-        _discard(journal, steps, config.retry)
+        ledger = stack.enter_context(CostLedger(run.journal, turns.lines()))
+        if config.retry:
+            _discard(journal, steps, config.retry)
         executor.resume(ledger, turns.lines())
         if config.on_start is not None:
             config.on_start()
         loop = _Loop(run, samples, config, journal, steps, executor)
         try:
-            await loop.drain()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(max(1, config.concurrency)):
+                    group.create_task(loop.work())
         finally:
             await run.model.close()
+        if loop.errors:
+            raise loop.errors[0]
+        if not executor.stopped:
+            executor.breaker.held.clear()
+            loop.settle()
     run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
     return RunResult(loop.progress, executor.stopped, spent)
@@ -131,6 +139,7 @@ class _Loop:
     progress: Progress = field(default_factory=Progress)
     further: deque[Item] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
+    errors: list[Exception] = field(default_factory=list)
     # The last call of each that is under way, and those that have come to their ends but reached
     # nobody, until it is known whether that is an error of theirs.
     calls: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -139,34 +148,20 @@ class _Loop:
     toolless: set[tuple[str, int]] = field(default_factory=set)
     unread: set[tuple[str, int]] = field(default_factory=set)
 
-    async def drain(self) -> None:
-        """Bring all samples to their ends, a bounded number at a time, or stop.
+    async def work(self) -> None:
+        """Bring samples to their ends, one after another, until none is left or the run stops.
 
-        Raises:
-            Exception: the first that one of them raised. Those under way are awaited before: what
-                they bring may be paid for.
+        The first error that one of them raises stops the others behind what is under way, which may
+        be paid for.
         """
-        errors: list[Exception] = []
-        stop = self.executor.stop
+        try:
+            while not self.executor.stop.is_set() and (sample := self._take()) is not None:
+                await self._process(sample)
+        except Exception as error:  # noqa: BLE001  raised when the others have come to their ends
+            self.errors.append(error)
+            self.executor.stop.set()
 
-        async def worker() -> None:
-            try:
-                while not stop.is_set() and (sample := self._take()) is not None:
-                    await self._process(sample)
-            except Exception as error:  # noqa: BLE001  raised when the others have come to their ends
-                errors.append(error)
-                stop.set()
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, self.config.concurrency)):
-                group.create_task(worker())
-        if errors:
-            raise errors[0]
-        if not self.executor.stopped:
-            self.executor.breaker.held.clear()
-            self._settle()
-
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Write the ends of which it is known that they are."""
         for call in sorted(self.ended.keys() - {*self.executor.breaker.held}):
             sample, line = self.ended.pop(call)
@@ -179,11 +174,11 @@ class _Loop:
             sample = self.further.popleft() if self.further else next(self.samples, None)
             if sample is None:
                 return None
-            name = (sample.id, sample.sample)
-            if name in self.seen:
-                raise UserError(f"Item {sample.id!r} (sample {sample.sample}) comes twice.")
-            self.seen.add(name)
-            line = _known(self.journal, self._request(sample, sample.opening))
+            item = sample if isinstance(sample, Item) else sample.opening
+            if (item.id, item.sample) in self.seen:
+                raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
+            self.seen.add((item.id, item.sample))
+            line = self.journal.answer(self.run.request(item))
             if line is None:
                 return sample
             self._end(sample, line, is_new=False)
@@ -191,20 +186,17 @@ class _Loop:
     async def _process(self, sample: Item | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
         turns: list[Line] = []
-
-        async def ask(asked: Ask) -> Turn:
-            return await self._turn(self._request(sample, asked), turns)
-
         try:
             if isinstance(sample, Item):
-                turn = await ask(sample.opening)
+                turn = await self._turn(turns, sample)
                 line = turns[-1]
                 if turn.completion is not None and turn.outcome is Outcome.ANSWERED:
                     answer = split_thinking(turn.completion.text).answer
                     if self.config.can_read and not self.config.can_read(sample, answer):
                         line = {**line, "outcome": str(Outcome.UNPARSED)}
             else:
-                line = self._episode_line(sample, await sample.play(ask), turns)
+                finished = await sample.play(partial(self._turn, turns))
+                line = self._episode_line(sample, finished, turns)
         except _StoppedError:
             return
         except CallFailedError as error:
@@ -220,28 +212,25 @@ class _Loop:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
                 self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
             raise
-        self.ended[self.calls.pop((sample.id, sample.sample), 0)] = sample, line
-        self._settle()
+        self.ended[self.calls.pop((line["item"], line["sample"]), 0)] = sample, line
+        self.settle()
 
-    def _request(self, sample: Item | Episode, asked: Ask) -> Request:
-        item = Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters)
-        return self.run.request(item)
-
-    async def _turn(self, request: Request, turns: list[Line]) -> Turn:
-        """Return the next turn, from the journal if it is there.
+    async def _turn(self, turns: list[Line], item: Item) -> Turn:
+        """Return the next turn behind those before it, from the journal if it is there.
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
             UserError: the endpoint takes no tools.
         """
-        line = None if self.steps is None else _known(self.steps, request, len(turns))
+        request = self.run.request(item)
+        line = None if self.steps is None else self.steps.answer(request, len(turns))
         if line is None:
             made = await self.executor.call(request)
             if made is None:
                 raise _StoppedError
             answer = self._with_tools(request, made.answer)
             line = line_of(request, answer, made.cost, made.measured())
-            self.calls[request.item.id, request.item.sample] = made.call
+            self.calls[item.id, item.sample] = made.call
             if self.steps is not None and made.call not in self.executor.breaker.held:
                 if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
                     line["outcome"] = str(Outcome.ANSWERED)
@@ -277,11 +266,11 @@ class _Loop:
         may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
         if answer.tool_calls or not may_call:
             return answer
-        try:
-            return with_calls_in_text(answer, parameters["tools"])
-        except UnreadCallError:
-            before = len(self.unread)
-            self.unread.add(name)
+        read = with_calls_in_text(answer, parameters["tools"])
+        if read is not None:
+            return read
+        before = len(self.unread)
+        self.unread.add(name)
         if before < BY_WORDS == len(self.unread):
             print(
                 f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
@@ -306,7 +295,7 @@ class _Loop:
             counts: list[Any] = [(line.get("usage") or {}).get(name) for line in replies]
             usage[name] = sum(counts) if counts and None not in counts else None
         return line_of(
-            self._request(sample, sample.opening),
+            self.run.request(sample.opening),
             answer,
             None if None in costs else sum(map(Decimal, costs), Decimal()),
             {
@@ -326,23 +315,6 @@ class _Loop:
         self.progress.add(line, is_new)
         if self.config.on_progress is not None:
             self.config.on_progress(self.progress)
-
-
-def _known(journal: Journal, request: Request, turn: int = 0) -> Line | None:
-    """Return the line that answers a request; None if there is none.
-
-    Raises:
-        UserError: the line answers another request.
-    """
-    item = request.item
-    line = journal.read(item.id, item.sample, turn)
-    if line is not None and line["key"] != request.key:
-        raise UserError(
-            f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise"
-            " before: its messages, the model, the parameters or the prompt version have"
-            " changed. Choose another folder for a new run."
-        )
-    return line
 
 
 def _completion_of(line: Line) -> Completion:

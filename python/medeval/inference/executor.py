@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,10 @@ from medeval.inference.cost import Budget, CostLedger, longest_reply_under
 from medeval.inference.errors import FOR_ALL, CallFailedError, Failure, Kind
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line
-from medeval.inference.types import Completion, Model, Request
+from medeval.inference.types import Completion, Request
 
 if TYPE_CHECKING:
-    from medeval.inference.run import RunConfig
+    from medeval.inference.run import Run, RunConfig
 
 # So many items in a row stop the run that an endpoint tells by its sentence alone what would stop
 # it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in
@@ -40,8 +41,7 @@ class AdaptiveLimiter:
     """How many calls are under way: as many as are wished, fewer where an endpoint says so.
 
     An endpoint that refuses a call has said how many it takes: those that are still under way. So
-    that many go on, and one more is tried after each few rounds without a refusal. Places are taken
-    in the order in which they were asked for.
+    that many go on, and one more is tried after each few rounds without a refusal.
 
     Args:
         most: never more than this.
@@ -53,38 +53,29 @@ class AdaptiveLimiter:
     def __init__(self, most: int) -> None:
         self.allowed = self._most = most
         self._under_way = self._succeeded = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._freed = asyncio.Condition()
 
-    async def enter(self) -> None:
-        """Take a place; wait for one if need be."""
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        self._give()
-        await place
+    @asynccontextmanager
+    async def place(self) -> AsyncGenerator[None]:
+        """Hold a place for a call; wait for one if need be."""
+        async with self._freed:
+            await self._freed.wait_for(lambda: self._under_way < self.allowed)
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            async with self._freed:
+                self._under_way -= 1
+                self._freed.notify_all()
 
-    def leave(self) -> None:
-        """Give a place back."""
-        self._under_way -= 1
-        self._give()
-
-    def succeeded(self) -> None:
-        """Hear that the endpoint took a call; call before leaving."""
-        self._succeeded += 1
+    def hear(self, *, was_refused: bool) -> None:
+        """Hear, while its place is held, that a call was answered, or that it was one too many."""
+        if was_refused:
+            self.allowed = max(1, min(self.allowed, self._under_way - 1))
+        self._succeeded = 0 if was_refused else self._succeeded + 1
         if self.allowed < self._most and self._succeeded >= ROUNDS_BEFORE_ONE_MORE * self.allowed:
             self.allowed += 1
             self._succeeded = 0
-
-    def refused(self) -> None:
-        """Hear that a call was one too many; call before leaving."""
-        self.allowed = max(1, min(self.allowed, self._under_way - 1))
-        self._succeeded = 0
-
-    def _give(self) -> None:
-        while self._waiting and self._under_way < self.allowed:
-            place = self._waiting.popleft()
-            if not place.done():  # nobody waits for it any more
-                place.set_result(None)
-                self._under_way += 1
 
 
 class CircuitBreaker:
@@ -94,19 +85,15 @@ class CircuitBreaker:
         slots: how many items are asked at a time.
 
     Attributes:
+        calls: how many were made; the number of the last one.
         held: the last calls of items that reached nobody. As long as nothing comes back for a call
             that was made later, it is not known whether they are errors, or still to be asked.
     """
 
     def __init__(self, slots: int) -> None:
         self.held: list[int] = []
+        self.calls = self._heard = 0
         self._slots = slots
-        self._calls = self._heard = 0
-
-    def begin(self) -> int:
-        """Return the number of a call that is about to be made."""
-        self._calls += 1
-        return self._calls
 
     def hear(self, call: int) -> None:
         """Hear from the endpoint in reply to a call."""
@@ -160,9 +147,8 @@ class RequestExecutor:
     """Makes the calls of a run and knows when no more may be made.
 
     Args:
-        model: who answers.
+        run: with the model that answers; it keeps what the endpoint refuses, once that is learned.
         config: retries, prices and the limit on cost.
-        keep_learned: keeps what the endpoint refuses, once it is learned.
 
     Attributes:
         stopped: why no more calls are made; empty as long as they are.
@@ -175,22 +161,19 @@ class RequestExecutor:
 
     _ledger: CostLedger
 
-    def __init__(
-        self, model: Model, config: RunConfig, keep_learned: Callable[[dict[str, str]], None]
-    ) -> None:
+    def __init__(self, run: Run, config: RunConfig) -> None:
         self.stopped, self.stop = "", asyncio.Event()
-        self._model, self._keep_learned = model, keep_learned
+        self._run, self._model = run, run.model
         self._retries = config.retries
         self._budget = config.budget or Budget(config.max_cost)
-        self._price = config.prices.of(model.address, model.model)
-        self._most_tokens = longest_reply_under(self._budget.limit, self._price, model)
+        self._price = config.prices.of(run.model.address, run.model.model)
+        self._most_tokens = longest_reply_under(self._budget.limit, self._price, run.model)
         self._has_answered = False
         # How often each item was told what may be true of all, without a reply between.
         self._told: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._refusal: tuple[int | None, str, str] | None = None
-        self._is_opened, self._opened = model.address == IN_PROCESS, asyncio.Event()
-        if self._is_opened:
-            self._opened.set()
+        # Whether the first request is on its way, and whether others need not wait for it.
+        self._is_opened, self._opened = False, asyncio.Event()
         self._not_before = 0.0
         slots = max(1, config.concurrency)
         self._limiter, self.breaker = AdaptiveLimiter(slots), CircuitBreaker(slots)
@@ -203,54 +186,53 @@ class RequestExecutor:
             lines: of the journal; read as far as the first reply.
         """
         self._ledger = ledger
-        self._budget.book(Decimal(0), ledger.before.charged)
+        self._budget.spent += ledger.before.charged
         self._has_answered = any("text" in line for line in lines)
+        if self._has_answered or self._model.address == IN_PROCESS:
+            self._is_opened = True
+            self._opened.set()
 
     async def call(self, request: Request) -> CallResult | None:
         """Ask until there is a reply or a failure that stays; None if the run stopped before.
 
         Others wait for the first request of a run, for a moment: its refusal would be theirs too.
         """
-        if not self._is_opened and not self._has_answered:
-            self._is_opened = True
-            try:
-                return await self._call(request)
-            finally:
-                self._opened.set()
-                await asyncio.sleep(0)  # the others are on their way before this reply is read
-        if not self._has_answered:
-            await _within(_LONGEST_OPENING, self._opened)
-            self._opened.set()  # it takes its time; no other request waits for it again
-        return await self._call(request)
-
-    async def _call(self, request: Request) -> CallResult | None:
         name = f"{request.item.id}/{request.item.sample}"
         made = CallResult()
-        while not await _within(self._not_before - time.monotonic(), self.stop):
-            made.attempts += 1
-            answer = await self._attempt(request, made)
-            if answer is None:
-                return None
-            made.answer = answer
-            if isinstance(answer, Completion):
-                return made
-            if self._is_of_all(answer, name):
-                self.stop_for(answer, request)
-                return None
-            self._opened.set()  # what it was told is no refusal of all others
-            if not self._retries.may_retry(answer, made.attempts):
-                if many := self.breaker.trips(answer, made.call):
-                    told = f"{answer.sentence()}, for {many} items in a row and all attempts"
-                    self._stop_because(f"{told}: {self._model.address}")
-                return None if many else made
-            if self._retries.asks_too_much(answer):
-                answer = replace(answer, retry_after=None)
-            if answer.retry_after is not None:  # all other items wait too
-                until = time.monotonic() + answer.retry_after
-                self._not_before = max(self._not_before, until)
-            if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
-                return None
-        return None
+        is_first, self._is_opened = not self._is_opened, True
+        if not is_first and not self._has_answered:
+            await _within(_LONGEST_OPENING, self._opened)
+            self._opened.set()  # it takes its time; no other request waits for it again
+        try:
+            while not await _within(self._not_before - time.monotonic(), self.stop):
+                made.attempts += 1
+                answer = await self._attempt(request, made)
+                if answer is None:
+                    return None
+                made.answer = answer
+                if isinstance(answer, Completion):
+                    return made
+                if self._is_of_all(answer, name):
+                    self.stop_for(answer, request)
+                    return None
+                self._opened.set()  # what it was told is no refusal of all others
+                if not self._retries.may_retry(answer, made.attempts):
+                    if many := self.breaker.trips(answer, made.call):
+                        told = f"{answer.sentence()}, for {many} items in a row and all attempts"
+                        self._stop_because(f"{told}: {self._model.address}")
+                    return None if many else made
+                if self._retries.asks_too_much(answer):
+                    answer = replace(answer, retry_after=None)
+                if answer.retry_after is not None:  # all other items wait too
+                    until = time.monotonic() + answer.retry_after
+                    self._not_before = max(self._not_before, until)
+                if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
+                    return None
+            return None
+        finally:
+            if is_first:
+                self._opened.set()
+                await asyncio.sleep(0)  # the others are on their way before this reply is read
 
     def stop_for(self, failure: Failure, request: Request | None = None) -> None:
         """Make no more calls, since every one of them would fail in the same way.
@@ -298,58 +280,51 @@ class RequestExecutor:
         return sum(times >= each for times in self._told[told].values()) >= most
 
     async def _attempt(self, request: Request, made: CallResult) -> Completion | Failure | None:
-        """Make one call when there is a place for it; None if the run stopped before."""
-        await self._limiter.enter()
-        made.call = self.breaker.begin()
-        try:
-            answer = None if self.stop.is_set() else await self._within_budget(request, made)
+        """Make one call when there is a place and money for it; None if the run stopped before."""
+        async with self._limiter.place():
+            if self.stop.is_set():
+                return None
+            self.breaker.calls += 1
+            made.call = self.breaker.calls
+            most = Decimal(0)
+            if self._price is not None and self._budget.limit is not None:
+                most = self._price.at_most(request, self._most_tokens)
+            if not await self._budget.set_aside(most):
+                self._stop_because(
+                    f"The next call could exceed the limit of {self._budget.limit}, of which"
+                    f" {self._budget.spent:f} is spent: raise it"
+                )
+                return None
+            number, cost = 0, None
+            try:
+                number = self._ledger.begin(most)
+                answer: Completion | Failure = await self._model.ask(request)
+                if isinstance(answer, Completion) and self._price is not None:
+                    cost = self._price.cost(answer.usage)
+            except CallFailedError as error:
+                answer = error.failure
+                cost = None if answer.is_perhaps_billed else Decimal(0)
+            except UserError:
+                cost = Decimal(0)
+                raise
+            finally:
+                charged = most if cost is None else cost
+                self._budget.book(most, charged)
+                made.cost = None if made.cost is None or cost is None else made.cost + cost
+                made.charged += charged
+                if number and (self._price is not None or self._ledger.is_kept):
+                    self._ledger.end(number, cost, charged)
+            self._run.update("learned", self._model.fallbacks.learned)
+            if isinstance(answer, Failure) and answer.is_unreached:
+                return answer
             if isinstance(answer, Completion):
-                self._limiter.succeeded()
                 self._has_answered = True
                 self._told.clear()
-            elif answer is None or answer.is_unreached:
-                return answer
+                self._limiter.hear(was_refused=False)
             elif answer.kind is Kind.LIMIT:
-                self._limiter.refused()
+                self._limiter.hear(was_refused=True)
             self.breaker.hear(made.call)
             return answer
-        finally:
-            self._limiter.leave()
-
-    async def _within_budget(
-        self, request: Request, made: CallResult
-    ) -> Completion | Failure | None:
-        """Make one call; None if the budget does not allow it."""
-        most = Decimal(0)
-        if self._price is not None and self._budget.limit is not None:
-            most = self._price.at_most(request, self._most_tokens)
-        if not await self._budget.set_aside(most):
-            self._stop_because(
-                f"The next call could exceed the limit of {self._budget.limit}, of which"
-                f" {self._budget.spent:f} is spent: raise it"
-            )
-            return None
-        number, cost = 0, None
-        try:
-            number = self._ledger.begin(most)
-            answer: Completion | Failure = await self._model.ask(request)
-            if isinstance(answer, Completion) and self._price is not None:
-                cost = self._price.cost(answer.usage)
-        except CallFailedError as error:
-            answer = error.failure
-            cost = None if answer.is_perhaps_billed else Decimal(0)
-        except UserError:
-            cost = Decimal(0)
-            raise
-        finally:
-            charged = most if cost is None else cost
-            self._budget.book(most, charged)
-            made.cost = None if made.cost is None or cost is None else made.cost + cost
-            made.charged += charged
-            if number and (self._price is not None or self._ledger.is_kept):
-                self._ledger.end(number, cost, charged)
-        self._keep_learned(self._model.fallbacks.learned)
-        return answer
 
     def _stop_because(self, reason: str) -> None:
         self.stopped = self.stopped or f"{reason}. Start the same run again to go on."

@@ -212,6 +212,22 @@ class Journal(AbstractContextManager["Journal"]):
         place = self._places.get((item, sample, turn))
         return None if place is None else self._read(place)
 
+    def answer(self, request: Request, turn: int = 0) -> Line | None:
+        """Return the line that answers a request; None if there is none.
+
+        Raises:
+            UserError: the line answers another request.
+        """
+        item = request.item
+        line = self.read(item.id, item.sample, turn)
+        if line is not None and line["key"] != request.key:
+            raise UserError(
+                f"{self.path}: item {item.id!r} (sample {item.sample}) was asked otherwise before:"
+                " its messages, the model, the parameters or the prompt version have changed."
+                " Choose another folder for a new run."
+            )
+        return line
+
     def lines(self) -> Iterator[Line]:
         """Yield all lines in the order in which they were written."""
         return map(self._read, self._places.values())

@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ _OTHER_NAMES = {
 }
 
 
+@dataclass
 class ParameterFallbacks:
     """What one endpoint takes for one model in the place of what it refused.
 
@@ -73,12 +75,7 @@ class ParameterFallbacks:
             schema that is refused is asked for as a plain JSON object first: `json_object`.
     """
 
-    def __init__(self, learned: Mapping[str, str] | None = None) -> None:
-        self.learned: dict[str, str] = dict(learned or {})
-
-    def recall(self, learned: Mapping[str, str]) -> None:
-        """Take over what an earlier start, or an experiment, had learned."""
-        self.learned = {**self.learned, **learned}
+    learned: Mapping[str, str] = field(default_factory=dict)
 
     def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters as this endpoint takes them."""
@@ -199,7 +196,7 @@ class OpenAIModel:
         self.model = model
         self.parameters: Mapping[str, Any] = dict(parameters or {})
         self.fallbacks = ParameterFallbacks()
-        self._guard = guard
+        self.guard = guard
         self._key_variable = key_variable
         self._timeout = timeout
         self._purpose: Purpose = purpose
@@ -236,7 +233,7 @@ class OpenAIModel:
                     trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
                     answer = await self._post(request, trial)
                     if not isinstance(answer, Failure):
-                        self.fallbacks.recall(trial.learned)
+                        self.fallbacks.learned = {**self.fallbacks.learned, **trial.learned}
                         return answer
                     if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
                         raise CallFailedError(answer)
@@ -257,33 +254,23 @@ class OpenAIModel:
             **body_of(request, fallbacks.parameters(request.all_parameters)),
             "messages": fallbacks.messages(request.item.messages),
         }
-        sent = await self.send(request, "/chat/completions", body)
+        sent = await self.send("/chat/completions", request, body)
         answer = sent if isinstance(sent, Failure) else read_reply(sent, texts_of(body))
         self._has_answered = self._has_answered or not isinstance(answer, Failure)
         return answer
 
-    async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
-        """Send a body with the text of a request: the one place from which text leaves the machine.
+    async def send(
+        self, path: str, request: Request | None = None, body: Mapping[str, Any] | None = None
+    ) -> str | Failure:
+        """Return what comes back: the one place from which text leaves the machine.
 
         Args:
-            request: whose text it is.
             path: under the endpoint's address, or a whole address of the same server.
-            body: to be sent.
+            request: whose text is sent; None to send no body at all.
+            body: with the text.
         """
-        self._guard.authorize(request, json.dumps(body).encode(), self._purpose)
-        return await self._exchanged(path, body)
-
-    async def look_up(self, path: str, is_open: bool) -> str | Failure:
-        """Return what the endpoint says of itself; asked only where the text itself may go.
-
-        Args:
-            path: under the endpoint's address.
-            is_open: whether all that is to be sent later is open.
-        """
-        self._guard.check(self.address, is_open)
-        return await self._exchanged(path, None)
-
-    async def _exchanged(self, path: str, body: Mapping[str, Any] | None) -> str | Failure:
+        if request is not None:
+            self.guard.authorize(request, json.dumps(body).encode(), self._purpose)
         import httpx2
         import openai
 
@@ -293,7 +280,7 @@ class OpenAIModel:
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                if body is None:
+                if request is None:
                     response = await client.get(path, cast_to=httpx2.Response)
                 else:
                     response = await client.post(path, body=body, cast_to=httpx2.Response)
@@ -332,7 +319,7 @@ class OpenAIModel:
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
         named = self._key_variable or "none"
         print(f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr)
-        http_client = self._guard.client(self.address, timeout)
+        http_client = self.guard.client(self.address, timeout)
         http_client.event_hooks["request"].append(keep_what_is_needed)
         return AsyncOpenAI(
             api_key=key,

@@ -256,10 +256,10 @@ def read_completion(body: object) -> Completion:
         fingerprint=_text_at(body, "system_fingerprint"),
         # Whatever is absent or no count stays unknown.
         usage=Usage(
-            input_tokens=_count_at(usage, "prompt_tokens"),
-            cached_tokens=_count_at(usage, "prompt_tokens_details", "cached_tokens"),
-            output_tokens=_count_at(usage, "completion_tokens"),
-            reasoning_tokens=_count_at(usage, "completion_tokens_details", "reasoning_tokens"),
+            input_tokens=count_at(usage, "prompt_tokens"),
+            cached_tokens=count_at(usage, "prompt_tokens_details", "cached_tokens"),
+            output_tokens=count_at(usage, "completion_tokens"),
+            reasoning_tokens=count_at(usage, "completion_tokens_details", "reasoning_tokens"),
         ),
         tool_calls=calls,
         message=message if is_sendable else None,
@@ -308,7 +308,8 @@ def _text_at(value: Any, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _count_at(value: Any, *path: str) -> int | None:
+def count_at(value: Any, *path: str) -> int | None:
+    """Return the count that stands in objects within objects; None if there is none."""
     found = _at(value, *path)
     is_count = isinstance(found, int) and not isinstance(found, bool)
     return found if is_count and 0 <= found < _MOST_TOKENS else None
@@ -330,15 +331,12 @@ def outcome_of(completion: Completion) -> Outcome:
     return _OUTCOMES[reply.state]
 
 
-class UnreadCallError(ValueError):
-    """A reply calls a tool in text that cannot be read, or not in one way alone."""
-
-
-def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]]) -> Completion:
+def with_calls_in_text(
+    completion: Completion, tools: Sequence[Mapping[str, Any]]
+) -> Completion | None:
     """Return a reply with the calls that stand in its text; as it is if there are none.
 
-    Raises:
-        UnreadCallError: there seem to be some.
+    None stands for calls that cannot be read, or not in one way alone.
     """
     text = split_thinking(completion.text).answer
     names = [tool["function"]["name"] for tool in tools]
@@ -348,7 +346,7 @@ def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]
     calls = [call for call in map(_call, inside) if call is not None and call[0] in names]
     if len(calls) < len(inside):
         if found or (_MARK.search(text) and any(name in text for name in names)):
-            raise UnreadCallError
+            return None
         return completion
     left = text[: found[0].start()].strip() if found else ""
     made = tuple(ToolCall(f"call_{n}", *call) for n, call in enumerate(calls))

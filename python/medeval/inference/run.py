@@ -63,7 +63,7 @@ class Progress:
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
         outcome = Outcome(line["outcome"])
-        self.ledger.add(outcome)
+        self.ledger[outcome] += 1
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:
@@ -309,14 +309,10 @@ class Run:
         return Request(item, **{name: self.settings[name] for name in _Settings.__annotations__})
 
     def execute(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
-        """Ask all that has no answer yet, and wait for the end; see `process`."""
-        return asyncio.run(self.process(samples, config))
-
-    async def process(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
-        """Do what `execute` does, within a loop that is there already; see `engine.process`."""
+        """Ask all that has no answer yet, and wait for the end; see `engine.process`."""
         from medeval.inference.engine import process
 
-        return await process(self, samples, config)
+        return asyncio.run(process(self, samples, config))
 
     def lines(self) -> Iterator[Line]:
         """Yield the whole lines of the journal; none if nothing was asked yet."""

@@ -174,18 +174,8 @@ def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[st
                 yield from secret_places(each, f"{here}.")
 
 
-def text_without_secrets(text: str) -> str:
-    """Return a text without the secrets in it that have a name: of addresses and settings."""
-    return _taken_apart(text)[0]
-
-
-def secrets_in_text(text: str) -> list[str]:
-    """Return the secrets in a text that have a name."""
-    return _taken_apart(text)[1]
-
-
-def _taken_apart(text: str) -> tuple[str, list[str]]:
-    """Return a text without its named secrets, and these.
+def split_secrets(text: str) -> tuple[str, list[str]]:
+    """Return a text without the secrets in it that have a name, and these.
 
     Of an address user, password and fragment go, and what has a secret's name in its query.
     """

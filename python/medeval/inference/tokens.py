@@ -23,6 +23,7 @@ from medeval.inference.errors import (
     json_or_none,
 )
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
+from medeval.inference.openai_replies import count_at
 from medeval.inference.types import OPEN, Item, Model, Request, canonical
 
 DEFAULT_LIMIT = 8192
@@ -108,14 +109,14 @@ class ServerTokens:
         body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
         # The tokenizer stands beside the versioned part of the address, on the same server.
         address = f"{provider.address.removesuffix('/v1')}/tokenize"
-        sent = await provider.send(request, address, body)
+        sent = await provider.send(address, request, body)
         if not isinstance(sent, Failure):
-            counted = _count_in(json_or_none(sent), "count")
+            counted = count_at(json_or_none(sent), "count")
             detail = "the reply holds no count of tokens"
             return Failure(Kind.BROKEN, 200, detail=detail) if counted is None else counted
         if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
             return sent
-        fallbacks.recall({SYSTEM_ROLE: AS_USER})
+        fallbacks.learned = {**fallbacks.learned, SYSTEM_ROLE: AS_USER}
         return await self.attempt(item)
 
 
@@ -166,12 +167,13 @@ async def context_window(
     told: int | None = None
     if isinstance(provider, OpenAIModel):
         try:
-            found = await provider.look_up("/models", is_open)
+            provider.guard.check(provider.address, is_open)
+            found = await provider.send("/models")
             read = None if isinstance(found, Failure) else json_or_none(found)
             models = read.get("data") if isinstance(read, Mapping) else None
             for model in models if isinstance(models, list) else []:
                 if isinstance(model, Mapping) and model.get("id") == provider.model:
-                    told = _count_in(model, "max_model_len")
+                    told = count_at(model, "max_model_len")
                     break
             counter = ServerTokens(provider, retries or RetryPolicy())
             # Whether the server counts is asked with a word that is nobody's.
@@ -187,9 +189,3 @@ async def context_window(
     if limit is not None:
         return ContextWindow(limit, "user", counter)
     return ContextWindow(told or DEFAULT_LIMIT, "server" if told else "default", counter)
-
-
-def _count_in(read: Any, name: str) -> int | None:
-    value = read.get(name) if isinstance(read, Mapping) else None
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return value if is_count else None

@@ -23,7 +23,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Item:
-    """One question to a model.
+    """One question to a model, or one turn of a conversation.
 
     Attributes:
         id: names it within the run; unique together with the sample.
@@ -43,11 +43,6 @@ class Item:
     def is_open(self) -> bool:
         """Tell whether it may go anywhere; what is not plainly open may not."""
         return self.data_class == OPEN
-
-    @property
-    def opening(self) -> Ask:
-        """What is asked of it; see `Episode`."""
-        return Ask(self.messages, self.parameters)
 
 
 @dataclass(frozen=True)
@@ -197,10 +192,6 @@ class Outcome(StrEnum):
 class Ledger(Counter[Outcome]):
     """Counts of outcomes; their sum is the number of items that came to an end."""
 
-    def add(self, outcome: Outcome) -> None:
-        """Enter one item."""
-        self[outcome] += 1
-
     @property
     def asked(self) -> int:
         """The denominator: all items with an outcome, whatever it is."""
@@ -236,19 +227,6 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Give back what was opened."""
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What is asked in one turn.
-
-    Attributes:
-        messages: the conversation so far, whole.
-        parameters: of this turn, beside those of the run; such as the tools it may call.
-    """
-
-    messages: Sequence[Message]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -288,27 +266,16 @@ def failed(failure: Failure, record: Mapping[str, Any] | None = None) -> Finishe
     return Finished(failure.outcome, record=record or {}, failure=failure)
 
 
-AskModel = Callable[[Ask], Awaitable[Turn]]
+# Asks the next turn: the conversation so far, whole, with the parameters of this turn.
+AskModel = Callable[[Item], Awaitable[Turn]]
 
 
 class Episode(Protocol):
     """One conversation to be had."""
 
     @property
-    def id(self) -> str:
-        """Its name within the run; unique together with the sample."""
-
-    @property
-    def sample(self) -> int:
-        """Which of several conversations about the same this is."""
-
-    @property
-    def data_class(self) -> str | None:
-        """The class of all that it says, as an item has it."""
-
-    @property
-    def opening(self) -> Ask:
-        """What it begins with before anything is known; part of its key."""
+    def opening(self) -> Item:
+        """What it begins with before anything is known; its name and key are of this."""
 
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation, anew with each call, and the same after the same replies.

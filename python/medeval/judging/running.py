@@ -17,6 +17,7 @@ from pathlib import Path
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, kept_spending, longest_reply_under
+from medeval.inference.engine import process
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import (
@@ -160,7 +161,7 @@ class Judging:
             first_asks = (self._item(each, n) for each in self.asked.values() for n in samples)
             tell = on_progress and partial(on_progress, judge.label)
             its_config = replace(config, on_progress=tell or config.on_progress)
-            processes.append(one.process(first_asks, its_config))
+            processes.append(process(one, first_asks, its_config))
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(*processes, return_exceptions=True)
         for one, each in zip(runs, ended, strict=True):

@@ -18,7 +18,6 @@ from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.openai_replies import text_of
 from medeval.inference.tokens import ContextWindow, Counter, EstimatedTokens
 from medeval.inference.types import (
-    Ask,
     AskModel,
     Finished,
     Item,
@@ -132,7 +131,7 @@ async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget)
     text = await budget.cut_to_fit(
         text, lambda kept: replace(request, messages=_with_user([system], kept))
     )
-    turn = await ask(Ask(_with_user([system], text)))
+    turn = await ask(replace(request, messages=_with_user([system], text)))
     return said_in(turn) or text
 
 
@@ -180,9 +179,9 @@ class CaseEpisode:
         """The class of the case."""
         return self.case.data_class
 
-    def item(self, asked: Ask) -> Item:
+    def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Item:
         """Return a request of the conversation."""
-        return Item(self.id, asked.messages, self.data_class, self.sample, asked.parameters)
+        return Item(self.id, messages, self.data_class, self.sample, parameters)
 
 
 def too_long(record: Mapping[str, Any]) -> Finished:
@@ -209,7 +208,7 @@ class ToolEpisode(CaseEpisode):
         self._tools = require_tools(self.options.tools)
 
     @property
-    def opening(self) -> Ask:
+    def opening(self) -> Item:
         """System prompt, history and tools."""
         protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
         history = prompt("history", text=self.case.history_of_present_illness.strip())
@@ -217,13 +216,13 @@ class ToolEpisode(CaseEpisode):
             {"role": "system", "content": protocol.system},
             {"role": "user", "content": history},
         ]
-        return Ask(messages, protocol.parameters(is_deciding=False))
+        return self.item(messages, protocol.parameters(is_deciding=False))
 
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
         self._protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
         self._toolbox = Toolbox(self.case, self.facts, self.names, self._tools)
-        self._first, self._ask = self.item(self.opening), ask
+        self._first, self._ask = self.opening, ask
         # What stands for the steps that were taken out of the conversation, and those behind it.
         self._found, self._steps = "", list[Message]()
         # What was done to the conversation; and whether there is no budget left but for an answer.
@@ -303,7 +302,7 @@ class ToolEpisode(CaseEpisode):
             item = replace(self._first, messages=messages, parameters=parameters)
             if not await self.budget.holds(item) and await self._shorten(parameters, last_words):
                 continue
-            turn = await self._ask(Ask(messages, parameters))
+            turn = await self._ask(item)
             if turn.completion is not None:
                 return turn
             if not await self._shorten(parameters, last_words, was_refused=True):

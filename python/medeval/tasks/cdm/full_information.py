@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from medeval.inference.types import Ask, AskModel, Finished, Outcome, Turn
+from medeval.inference.types import AskModel, Finished, Item, Outcome, Turn
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
 from medeval.tasks.cdm.episode import (
     TRUNCATED,
@@ -61,11 +61,11 @@ class FullInformation(CaseEpisode):
     order: tuple[str, ...] = BLOCKS
 
     @property
-    def opening(self) -> Ask:
+    def opening(self) -> Item:
         """The information, whole."""
         return self._ask(imaging_text(self.case.radiology_reports))
 
-    def _ask(self, imaging: str) -> Ask:
+    def _ask(self, imaging: str) -> Item:
         """Return the request that shows all blocks that are not empty.
 
         Args:
@@ -79,7 +79,7 @@ class FullInformation(CaseEpisode):
         shown = [(name, blocks[name].strip()) for name in self.order]
         text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
         system = {"role": "system", "content": prompt("system_full_information")}
-        return Ask([system, {"role": "user", "content": text}], PARAMETERS)
+        return self.item([system, {"role": "user", "content": text}], PARAMETERS)
 
     async def play(self, ask: AskModel) -> Finished:
         """Ask with as much imaging as there is budget for."""
@@ -100,7 +100,7 @@ class FullInformation(CaseEpisode):
     async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
         """Yield what is done to imaging, its text, and whether nothing is left to be done."""
         reports = self.case.radiology_reports
-        bare = self.item(self._ask(""))
+        bare = self._ask("")
         yield "", imaging_text(reports), not reports
         if not reports:
             return
@@ -116,15 +116,15 @@ class FullInformation(CaseEpisode):
             yield "reports_summarised", "\n\n".join(summaries), False
             summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
             yield "summaries_summarised", summary, False
-            kept = await self.budget.cut_to_fit(summary, lambda text: self.item(self._ask(text)))
+            kept = await self.budget.cut_to_fit(summary, self._ask)
             yield TRUNCATED, kept, False
         yield "without_imaging", "", True
 
     async def _fits(self, imaging: str) -> bool:
-        return await self.budget.holds(self.item(self._ask(imaging)))
+        return await self.budget.holds(self._ask(imaging))
 
     async def _decided(
-        self, ask: AskModel, question: Ask, turn: Turn, measures: Sequence[str]
+        self, ask: AskModel, question: Item, turn: Turn, measures: Sequence[str]
     ) -> Finished:
         """Read the answer; one that cannot be read is asked for once more."""
         outcome, answer, said = _read(turn)

@@ -205,7 +205,7 @@ class CdmTask(AskedTask):
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `Task`: what each conversation begins with."""
         for one in self.samples(limit):
-            yield one.item(one.opening)
+            yield one.opening
 
     def samples(self, limit: int | None = None) -> Iterator[ToolEpisode | FullInformation]:
         """See `Task`: the conversations."""
