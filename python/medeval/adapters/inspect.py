@@ -36,6 +36,8 @@ from medeval.inference.types import Completion, Item, Request, ToolCall, Usage, 
 from medeval.tasks import registry
 from medeval.tasks.task import AskedTask
 
+# One line a request with credentialed text, as runs of ours have it.
+AUDIT_FILE = Path("runs") / "inspect-audit.jsonl"
 _WITHHELD = "(credentialed text: it is in no dataset)"
 _LINE = "medeval_line"
 # What inspect calls them, and what endpoints do.
@@ -57,6 +59,7 @@ class _Model:
     async def ask(self, request: Request) -> Completion:
         """Ask within inspect's own event loop."""
         if not request.item.is_open:
+            AUDIT_FILE.parent.mkdir(mode=0o700, exist_ok=True)
             self._guard.authorize(request, json.dumps(body_of(request, {})).encode(), "answer")
         asked = asyncio.run_coroutine_threadsafe(self._generate(request), self._loop)
         return await asyncio.wrap_future(asked)
@@ -113,7 +116,7 @@ def _task(name: str, kind: type[AskedTask]) -> Callable[..., Task]:
     ) -> Task:
         given = {key: value for key, value in options.items() if value is not None}
         own = registry.start(named, given)
-        guard = DataUseGuard(read_endpoints(Path(endpoints)), Path("medeval-audit.jsonl"))
+        guard = DataUseGuard(read_endpoints(Path(endpoints)), AUDIT_FILE)
         return Task(
             dataset=MemoryDataset([_sample(item) for item in own.items()], name=own.name),
             solver=_played(own, guard),

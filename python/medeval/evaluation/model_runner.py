@@ -36,8 +36,7 @@ from medeval.inference.secrets import (
     WITHHELD,
     holds_secret,
     is_secret,
-    secrets_in_text,
-    text_without_secrets,
+    split_secrets,
 )
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
@@ -352,7 +351,7 @@ def _written(
         return WITHHELD
     if isinstance(value, str | Path):
         # Names tell where secrets stand, so what has a name goes first.
-        return scrubbed(text_without_secrets(str(value)))
+        return scrubbed(split_secrets(str(value))[0])
     if isinstance(value, list | tuple):
         return [_written(member, scrubbed, objects) for member in value]
     objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
@@ -370,5 +369,5 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
     elif isinstance(value, str | Path):
         text = str(value)
         own = [text, *_SCHEME.findall(text)] if is_hidden else []
-        found = [*secrets_in_text(text), *own]
+        found = [*split_secrets(text)[1], *own]
         yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)

@@ -51,7 +51,9 @@ def ours(server: ModelServer, out: Path, task: str, *options: str) -> dict[str, 
     return {name: pytest.approx(value) for name, value in scores.items()}
 
 
-def inspected(server: ModelServer, out: Path, task: str, *options: str) -> dict[str, float]:
+def inspected(
+    server: ModelServer, out: Path, task: str, *options: str, cwd: Path = PROJECT_ROOT
+) -> dict[str, float]:
     """Return the metrics of `inspect eval`."""
     done = subprocess.run(
         [
@@ -59,7 +61,7 @@ def inspected(server: ModelServer, out: Path, task: str, *options: str) -> dict[
             *("--model-base-url", server.url, "--log-dir", out, "--log-format", "json"),
             *("--display", "plain", *options),
         ],
-        cwd=PROJECT_ROOT,
+        cwd=cwd,
         env={**os.environ, "LOCAL_API_KEY": "none"},
         capture_output=True,
         text=True,
@@ -119,7 +121,10 @@ def test_credentialed_text_reaches_a_foreign_runner_s_endpoint_only_if_that_is_d
         assert server.seen.requests == 0
         declared = tmp_path / "endpoints.toml"
         declared.write_text(f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n')
-        inspected(server, tmp_path / "log", "yier", *option, "-T", f"endpoints={declared}")
+        inspected(
+            server, tmp_path / "log", "yier", *option, "-T", f"endpoints={declared}", cwd=tmp_path
+        )
+        assert len((tmp_path / "runs" / "inspect-audit.jsonl").read_text().splitlines()) == 1
         assert server.seen.requests == 1
 
 
