@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
+# Grouping to group to metric to value.
+GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
 
 # Answers by simple rules, from what is asked alone.
 DEMO = "demo"
@@ -79,8 +81,7 @@ class TaskScore:
         result: values, intervals and item scores, with what a reader must know in its metadata.
         headline: the metric that counts.
         warnings: in sentences.
-        groups: grouping to group to metric to value; `n` stands among the metrics, and None for
-            what is hidden.
+        groups: values of groups; `n` stands among the metrics, and None for what is hidden.
         notes: in sentences, for whoever reads the tables.
         tables: further ones.
         details: tables that a report has room for, but no terminal.
@@ -93,7 +94,7 @@ class TaskScore:
     result: EvaluationResult
     headline: str
     warnings: Sequence[str] = ()
-    groups: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
+    groups: GroupScores = field(default_factory=dict)
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     details: Sequence[Table] = ()
