@@ -340,7 +340,7 @@ class IcuTask(Task):
             UserError: the tables are not there, or their last build failed.
         """
         from medeval.builds import newest_build, read_source
-        from medeval.tasks.mimic3.export import Order, header_of, listfile_batches
+        from medeval.tasks.mimic3.export import header_of, listfile_batches
         from medeval.tasks.mimic3.predictions import read_rows
 
         listed = f"mimic3_{cls.name}"
@@ -348,7 +348,7 @@ class IcuTask(Task):
         tables += ["phenotypes"] if cls.kind == "labels" else []
         newest_build(warehouse, FLOOR, tables)
         lines = [header_of(warehouse, cls.name).encode()]
-        for batch, _ in listfile_batches(warehouse, cls.name, "test", Order.CANONICAL):
+        for batch, _ in listfile_batches(warehouse, cls.name, "test", "canonical"):
             lines += batch
         name = f"{listed} (test rows, target {warehouse.target.name})"
         rows = read_rows(cls, name, b"".join(lines), is_listfile=True)
