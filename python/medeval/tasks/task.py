@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.models.scores import Interval
-    from medeval.scoring.binary import DeLong
-    from medeval.scoring.compare import Difference, PairTest
+    from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
@@ -113,7 +112,7 @@ class Comparison:
         sentences: how the numbers came about.
         content: what is written beside the comparisons, which take the place of its key.
         warnings: in sentences.
-        areas: DeLong's tests.
+        areas: corrected p values of DeLong's tests, by both names and the metric.
         names: what to call some metrics instead of their keys.
     """
 
@@ -121,7 +120,7 @@ class Comparison:
     sentences: Sequence[str]
     content: Mapping[str, Any]
     warnings: Sequence[str] = ()
-    areas: Sequence[PairTest[DeLong]] = ()
+    areas: Mapping[tuple[str, str, str], float | None] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
 

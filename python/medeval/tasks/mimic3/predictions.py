@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 # What counts as an empty cell: the texts that pandas reads as missing.
-EMPTY_CELLS = [
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
-]  # fmt: skip
+EMPTY_CELLS = [*pacsv.ConvertOptions().null_values, "<NA>", "None"]
 SUFFIX = "_timeseries.csv"
 HOURS = "period_length"
 SHOWN = 10

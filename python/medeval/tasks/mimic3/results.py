@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from medeval.errors import UserError
 from medeval.models.scores import LEVEL, Interval
 from medeval.progress import progress
 from medeval.scoring import compare
-from medeval.scoring.binary import DeLong, delong_test
-from medeval.scoring.compare import McNemar, PairTest
+from medeval.scoring.binary import delong_test
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
@@ -286,20 +285,22 @@ def compared(
     # The area under one ROC curve has a test; means of areas have none.
     ranked = {"binary": every[:1], "hours": (), "labels": every[-len(truths) :]}[task.kind]
     areas = compare.family(
-        [
-            (*pair, metric, delong_test(truths[place], *(columns[name][place] for name in pair)))
+        {
+            (*pair, metric): delong_test(truths[place], *(columns[name][place] for name in pair))
             for pair in pairs
             for place, metric in enumerate(ranked)
             if metric in metrics
-        ]
+        }
     )
-    answers: Sequence[PairTest[McNemar]] = ()
+    answers = []
     if threshold is not None:
         right = {name: (one[0] > threshold) == (truths[0] == 1) for name, one in columns.items()}
         accuracy = f"accuracy at threshold {threshold:g}"
         answers = compare.family(
-            [(*pair, accuracy, compare.mcnemar(*(right[name] for name in pair))) for pair in pairs]
+            {(*pair, accuracy): compare.mcnemar(*(right[name] for name in pair)) for pair in pairs}
         )
+        for entry in answers:
+            entry |= {"threshold": threshold, "sentence": compare.answer_sentence(entry)}
 
     made, n_iters = differences[0].n_comparisons, method.n_iters
     warnings = [warning for joined in inputs.joined.values() for warning in joined.warnings]
@@ -330,16 +331,12 @@ def compared(
         verb = "test takes" if len(tests) == 1 else "tests take"
         notes.append(f"{' and '.join(tests)} {verb} every row as independent in any case.")
     files = {name: one.described() for name, one in inputs.joined.items()}
-    tested = [
-        {**_flat(entry), "threshold": threshold, "sentence": compare.answer_sentence(entry)}
-        for entry in answers
-    ]
     content: dict[str, Any] = {
         "task": task.name,
         "predictions": list(files),
         "comparisons": [],
-        "delong": [_flat(entry) for entry in areas],
-        **({} if threshold is None else {"mcnemar": tested}),
+        "delong": areas,
+        **({} if threshold is None else {"mcnemar": answers}),
         "meta": {
             **about(inputs, method, {"predictions": files}),
             "interval": {"method": "percentile of paired differences", "level": LEVEL},
@@ -348,13 +345,9 @@ def compared(
             "warnings": warnings,
         },
     }
-    said = [*map(compare.answer_sentence, answers), *notes]
-    return Comparison(differences, said, content, warnings, areas, label_names(rows.columns))
-
-
-def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
-    names = {key: getattr(entry, key) for key in ("first", "second", "metric")}
-    return {**names, **asdict(entry.test), "adjusted_p": entry.adjusted_p}
+    said = [*(entry["sentence"] for entry in answers), *notes]
+    adjusted = {(one["first"], one["second"], one["metric"]): one["adjusted_p"] for one in areas}
+    return Comparison(differences, said, content, warnings, adjusted, label_names(rows.columns))
 
 
 def independent_units(
