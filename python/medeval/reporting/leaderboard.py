@@ -19,8 +19,6 @@ from medeval.reporting.resampling import TaskScores, made_of_others, mean_interv
 # A report may come from elsewhere: what it states is no reason to draw for hours.
 _MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
-# Beside the ways in which a report says that it was scored.
-_CONTENT = "content"
 
 _HEADER = ("rank", "model", "score", *LINE_CELLS, "n_tasks")
 
@@ -195,23 +193,17 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
-            ways = {_CONTENT: about["task_hash"]} if about.get("task_hash") else {}
-            for what, told in {**ways, **said(about, "scored_as")}.items():
+            content = {"content": about["task_hash"][:12]} if about.get("task_hash") else {}
+            for what, told in {**content, **said(about, "scored_as")}.items():
                 way = str(told)
                 first_model, first = known.setdefault((task_id, what), (report.model_id, way))
-                if way == first:
-                    continue
-                if what == _CONTENT:
+                if way != first:
                     raise UserError(
-                        f"Task {task_id!r} has other content in the report of {report.model_id!r}"
-                        f" ({way[:12]}) than in that of {first_model!r} ({first[:12]}): the"
-                        " scores cannot stand side by side. Evaluate both on one content."
+                        f"Task {task_id!r} has other {what} in the report of {report.model_id!r}"
+                        f" ({way}) than in that of {first_model!r} ({first}): the scores cannot"
+                        " stand side by side. Evaluate both on one content and score them in one"
+                        " way."
                     )
-                raise UserError(
-                    f"Task {task_id!r} was scored otherwise in the report of {report.model_id!r}"
-                    f" ({what}: {way}) than in that of {first_model!r} ({first}): the scores"
-                    " cannot stand side by side. Score both in one way."
-                )
             name = str(about.get("headline", ""))
             if name and name not in report.task_scores.get(task_id, {}):
                 reason = said(about, "metrics", name).get("reason")
