@@ -15,7 +15,6 @@ import numpy as np
 import medeval
 from medeval.errors import UserError
 from medeval.models.scores import LEVEL, Interval
-from medeval.progress import progress
 from medeval.scoring import compare
 from medeval.scoring.binary import delong_test
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
@@ -32,6 +31,7 @@ from medeval.tasks.mimic3.metrics import (
 from medeval.tasks.mimic3.predictions import counted
 from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
 from medeval.tasks.task import Comparison, Method, TaskScore
+from medeval.terminal import progress
 
 Metrics = Mapping[str, MetricSummary]
 # The published keys, in the order of the attributes of `MetricSummary`.
