@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import re
@@ -122,7 +123,8 @@ def test_features_are_those_of_a_second_computation(
     with opened() as warehouse:
         listed = read_samples(warehouse, task, part)
         count = len(listed.stays)
-        features = np.vstack(list(read_features(warehouse, task, part, count)))
+        blocks = read_features(warehouse, task, part, listed, hashlib.sha256())
+        features = np.vstack(list(blocks))
     assert features.shape == (count, FEATURES)
     assert FEATURES == 714
     for number in range(0, count, max(1, count // 12)):

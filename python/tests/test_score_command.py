@@ -277,6 +277,11 @@ def test_a_run_has_a_report_beside_the_published_layout(main: Main) -> None:
         expected, *_, low, high = published[metric].values()
         interval = report["intervals"][metric]
         assert (value, interval["low"], interval["high"]) == (expected, low, high)
+    (groups,) = report["metadata"]["tables"]
+    cell = published["subgroups"]["sex"]["F"]["metrics"]["Micro ROC AUC"]
+    shown = f"{cell['value']:.4f} ({cell['2.5% percentile']:.4f} to {cell['97.5% percentile']:.4f})"
+    assert shown in " ".join(done.out.split())
+    assert [row[1] for row in groups["rows"] if row[0] == "Micro ROC AUC"] == [shown]
     for out in ("board.md", "one.csv"):
         assert main("report", folder, folder, "--out", out).code == 0
         assert "mine" in Path(out).read_text(encoding="utf-8")

@@ -146,7 +146,7 @@ def _table(
     from medeval.scoring.compare import shown_p
     from medeval.terminal import interval, shown
 
-    areas = {one.metric: one for one in all_found.areas if (one.first, one.second) == pair}
+    areas = {metric: p for (*names, metric), p in all_found.areas.items() if (*names,) == pair}
     first, second = (letters[run] for run in pair)
     table = Table(title=f"{first} and {second}", title_justify="left")
     table.add_column("metric", no_wrap=True)
@@ -158,7 +158,7 @@ def _table(
     for entry in found:
         p_values = [entry.adjusted_p]
         if areas:
-            p_values.append(areas[entry.metric].adjusted_p if entry.metric in areas else None)
+            p_values.append(areas.get(entry.metric))
         cells = [
             all_found.names.get(entry.metric, entry.metric),
             *map(shown, (entry.first_value, entry.second_value, entry.difference)),

@@ -12,38 +12,15 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
-from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
-from medeval.reporting.lines import interval_cells, page, said
+from medeval.reporting.lines import LINE_CELLS, Line, page, said
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
 # A report may come from elsewhere: what it states is no reason to draw for hours.
 _MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
-# Beside the ways in which a report says that it was scored.
-_CONTENT = "content"
 
-_HEADER = (
-    *("rank", "model", "score", "value", "low", "high", "level", "method"),
-    *("n", "n_undefined", "n_tasks"),
-)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One score of one model.
-
-    Attributes:
-        value: the mean over the tasks of the column.
-        interval: None where there is none.
-        n: the number of items behind it; None where unknown.
-        n_undefined: items of the tasks that have no score.
-    """
-
-    value: float
-    interval: Interval | None
-    n: int | None
-    n_undefined: int
+_HEADER = ("rank", "model", "score", *LINE_CELLS, "n_tasks")
 
 
 @dataclass(frozen=True)
@@ -53,13 +30,13 @@ class Row:
     Attributes:
         rank: its place by the ranking score; equal values share one.
         model: its name, with the run where one name comes twice.
-        cells: score to cell.
+        cells: score to its mean over the tasks of its column.
         failed: ids of its tasks that failed.
     """
 
     rank: int
     model: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Line]
     failed: Sequence[str]
 
 
@@ -93,10 +70,7 @@ class Leaderboard:
             write_text(place, page(f"board.{kind}", board=self))
             return
         rows = [
-            [
-                *(row.rank, row.model, name, cell.value, *interval_cells(cell.interval)),
-                *(cell.n, cell.n_undefined, len(self.columns[name])),
-            ]
+            [row.rank, row.model, name, *cell.cells(), len(self.columns[name])]
             for row in self.rows
             for name, cell in row.cells.items()
         ]
@@ -140,7 +114,7 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     results = entries[0].report.detailed_results
     about = next(filter(None, (said(one.metadata, "metrics", ranking) for one in results)), {})
     sign = 1 if about.get("direction") == "lower" else -1
-    rows.sort(key=lambda row: (sign * row[1][ranking].value, row[0]))
+    rows.sort(key=lambda row: (sign * (row[1][ranking].value or 0.0), row[0]))
     values = [cells[ranking].value for _, cells, _ in rows]
     ranked = [
         Row(values.index(cells[ranking].value) + 1, name, cells, entry.failed)
@@ -184,7 +158,7 @@ class _Entry:
         total = sum(own.values()) or 1.0
         return {part: (own[part] / total, made_of.get(part, {})) for part in own}
 
-    def cell(self, name: str, tasks: Sequence[str]) -> Cell:
+    def cell(self, name: str, tasks: Sequence[str]) -> Line:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
         only = [task_id for task_id in tasks if task_id in self._only]
@@ -193,9 +167,9 @@ class _Entry:
             interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
         about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
-            return Cell(value, interval, interval.n if interval else None, 0)
+            return Line(name, "metric", value, interval, interval.n if interval else None)
         n, undefined = (sum(_count(one.get(k)) for one in about) for k in ("n", "n_undefined"))
-        return Cell(value, interval, n, undefined)
+        return Line(name, "metric", value, interval, n, undefined)
 
 
 def _count(value: Any) -> int:
@@ -219,23 +193,17 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
-            ways = {_CONTENT: about["task_hash"]} if about.get("task_hash") else {}
-            for what, told in {**ways, **said(about, "scored_as")}.items():
+            content = {"content": about["task_hash"][:12]} if about.get("task_hash") else {}
+            for what, told in {**content, **said(about, "scored_as")}.items():
                 way = str(told)
                 first_model, first = known.setdefault((task_id, what), (report.model_id, way))
-                if way == first:
-                    continue
-                if what == _CONTENT:
+                if way != first:
                     raise UserError(
-                        f"Task {task_id!r} has other content in the report of {report.model_id!r}"
-                        f" ({way[:12]}) than in that of {first_model!r} ({first[:12]}): the"
-                        " scores cannot stand side by side. Evaluate both on one content."
+                        f"Task {task_id!r} has other {what} in the report of {report.model_id!r}"
+                        f" ({way}) than in that of {first_model!r} ({first}): the scores cannot"
+                        " stand side by side. Evaluate both on one content and score them in one"
+                        " way."
                     )
-                raise UserError(
-                    f"Task {task_id!r} was scored otherwise in the report of {report.model_id!r}"
-                    f" ({what}: {way}) than in that of {first_model!r} ({first}): the scores"
-                    " cannot stand side by side. Score both in one way."
-                )
             name = str(about.get("headline", ""))
             if name and name not in report.task_scores.get(task_id, {}):
                 reason = said(about, "metrics", name).get("reason")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Kind = Literal["metric", "category", "combined"]
+LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
@@ -47,6 +48,12 @@ class Line:
     note: str = ""
     direction: str = "higher"
     is_count: bool = False
+
+    def cells(self) -> list[object]:
+        """Return what a row of a table has of it, see `LINE_CELLS`."""
+        one = self.interval
+        ends = [one.low, one.high, one.level, one.method] if one else [None] * 4
+        return [self.value, *ends, self.n, self.n_undefined]
 
 
 def task_lines(
@@ -120,13 +127,6 @@ def shown_interval(interval: Interval | None) -> str:
     if interval is None or interval.low is None or interval.high is None:
         return ""
     return f"{interval.low:.3f} to {interval.high:.3f}"
-
-
-def interval_cells(interval: Interval | None) -> list[object]:
-    """Return both ends, level and method, as a row of a table has them."""
-    if interval is None:
-        return [None] * 4
-    return [interval.low, interval.high, interval.level, interval.method]
 
 
 def read_interval(value: Any) -> Interval | None:

@@ -24,8 +24,8 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
 from medeval.reporting.lines import (
+    LINE_CELLS,
     Line,
-    interval_cells,
     overall_lines,
     page,
     said,
@@ -43,8 +43,8 @@ OUTCOME_ORDER = (
 # More would make a page that no browser opens gladly; the JSON report has all.
 MOST_ITEMS = 200
 _HEADER = (
-    *("model_id", "scope", "task_id", "status", "name", "kind", "value", "low", "high", "level"),
-    *("method", "n", "n_undefined", "direction", "note", "task_hash"),
+    *("model_id", "scope", "task_id", "status", "name", "kind", *LINE_CELLS),
+    *("direction", "note", "task_hash"),
 )
 
 
@@ -220,19 +220,16 @@ def may_show_text(result: EvaluationResult) -> bool:
 
 def _rows(contents: Mapping[str, Any]) -> Iterator[list[object]]:
     """Yield the lines of the table; a task without a score has one too, so that it is seen."""
-    whole = TaskPart(task_id="", lines=contents["overall"])
-    for task in (whole, *contents["tasks"]):
-        is_whole = task is whole
-        about = ["overall", None, None] if is_whole else ["task", task.task_id, task.status]
-        cells = [
-            [
-                *(line.name, line.kind, line.value, *interval_cells(line.interval)),
-                *(line.n, line.n_undefined, line.direction, line.note),
-            ]
-            for line in task.lines
-        ]
-        for row in cells or ([] if is_whole else [[*[None] * 10, task.failure]]):
-            yield [contents["model_id"], *about, *row, None if is_whole else task.task_hash]
+    for line in contents["overall"]:
+        yield [contents["model_id"], "overall", None, None, *_cells(line), None]
+    for task in contents["tasks"]:
+        about = [contents["model_id"], "task", task.task_id, task.status]
+        for cells in map(_cells, task.lines) if task.lines else [[*[None] * 10, task.failure]]:
+            yield [*about, *cells, task.task_hash]
+
+
+def _cells(line: Line) -> list[object]:
+    return [line.name, line.kind, *line.cells(), line.direction, line.note]
 
 
 def rendered(

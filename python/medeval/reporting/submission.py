@@ -7,9 +7,9 @@ refuse what was answered on other data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -98,39 +98,26 @@ class Submission(Document):
         """Return the predictions in the order of a task's inputs, fit to be scored.
 
         Raises:
-            UserError: they are not of this task's content, or not one for each input.
+            UserError: there are none, they are of other content or of content that is not named,
+                or there is not one for each input.
         """
-        self.check_against([task])
-        (own,) = (one for one in self.submissions if one.task_id == task.task_id)
-        items = {item.input_id: item for item in own.items}
-        return [dict(items[name].prediction) for name in input_ids(task.pairs()[0])]
-
-    def check_against(self, tasks: Iterable[MedicalTask]) -> Self:
-        """Check the predictions on tasks; those on other tasks are not looked at.
-
-        Raises:
-            UserError: a task is missing, was answered on other content or on content that is not
-                named, or has not one item for each input.
-        """
-        own = {one.task_id: one for one in self.submissions}
-        for task in tasks:
-            found, expected = own.get(task.task_id), task_hash(task)
-            if found is None:
-                raise UserError(f"Submission {self.run_id!r} has nothing on task {task.task_id!r}.")
-            place = f"Submission {self.run_id!r}: task {task.task_id!r}"
-            if found.task_hash != expected:
-                given = (found.task_hash or "not named")[:12]
-                raise UserError(
-                    f"{place} was answered on other content ({given}) than this ({expected[:12]})."
-                    " Answer it anew."
-                )
-            wanted = set(input_ids(task.pairs()[0]))
-            items = {item.input_id for item in found.items}
-            if missing := wanted - items:
-                raise UserError(f"{place} has no item for {_named(sorted(missing))}.")
-            if unknown := items - wanted:
-                raise UserError(f"{place} has items for unknown inputs {_named(sorted(unknown))}.")
-        return self
+        found = next((one for one in self.submissions if one.task_id == task.task_id), None)
+        if found is None:
+            raise UserError(f"Submission {self.run_id!r} has nothing on task {task.task_id!r}.")
+        place, expected = f"Submission {self.run_id!r}: task {task.task_id!r}", task_hash(task)
+        if found.task_hash != expected:
+            given = (found.task_hash or "not named")[:12]
+            raise UserError(
+                f"{place} was answered on other content ({given}) than this ({expected[:12]})."
+                " Answer it anew."
+            )
+        wanted = input_ids(task.pairs()[0])
+        items = {item.input_id: dict(item.prediction) for item in found.items}
+        if missing := set(wanted) - items.keys():
+            raise UserError(f"{place} has no item for {_named(sorted(missing))}.")
+        if unknown := items.keys() - set(wanted):
+            raise UserError(f"{place} has items for unknown inputs {_named(sorted(unknown))}.")
+        return [items[name] for name in wanted]
 
 
 def _named(every: Sequence[str]) -> str:

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,6 @@ BATCH = 256
 ROUNDING = 1e-12
 FEWEST_DECIMALS, USUAL_DECIMALS, MOST_DECIMALS = 1, 3, 6
 SMALLEST_P_SHOWN = 0.0001
-Test = TypeVar("Test", DeLong, "McNemar")
 
 
 class Verdict(StrEnum):
@@ -132,17 +131,6 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
     discordant = only_first + only_second
     p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
     return McNemar(both, only_first, only_second, neither, p_value)
-
-
-@dataclass(frozen=True)
-class PairTest(Generic[Test]):
-    """A test of two systems by one metric; `adjusted_p` after Holm's correction."""
-
-    first: str
-    second: str
-    metric: str
-    test: Test
-    adjusted_p: float | None
 
 
 def compare(
@@ -252,10 +240,17 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
-    """Return tests of one family, each of two systems by one metric, with corrected p values."""
-    adjusted = holm([test.p_value for *_, test in tests])
-    return tuple(PairTest(*made, p) for made, p in zip(tests, adjusted, strict=True))
+def family(tests: Mapping[tuple[str, str, str], DeLong | McNemar]) -> list[dict[str, Any]]:
+    """Return tests of one family as JSON, with their corrected p values.
+
+    Args:
+        tests: by the names of two systems and of the metric.
+    """
+    adjusted = holm([test.p_value for test in tests.values()])
+    return [
+        {"first": first, "second": second, "metric": metric, **asdict(test), "adjusted_p": p}
+        for ((first, second, metric), test), p in zip(tests.items(), adjusted, strict=True)
+    ]
 
 
 def least_resamples(n_comparisons: int) -> int:
@@ -326,21 +321,21 @@ def pair_sentences(
     return said
 
 
-def answer_sentence(found: PairTest[McNemar]) -> str:
-    """Say which of two is right more often, or that they cannot be told apart."""
-    test, p = found.test, 1.0 if found.adjusted_p is None else found.adjusted_p
+def answer_sentence(found: Mapping[str, Any]) -> str:
+    """Say which of two is right more often, by McNemar's test of `family`."""
+    better, worse, metric = found["first"], found["second"], found["metric"]
+    only_first, only_second, p = found["only_first"], found["only_second"], found["adjusted_p"]
     counts = (
-        f"{test.only_first:,} answers right only in {found.first}, {test.only_second:,} only in"
-        f" {found.second}; p {shown_p(p)} after Holm's correction"
+        f"{only_first:,} answers right only in {better}, {only_second:,} only in"
+        f" {worse}; p {shown_p(p)} after Holm's correction"
     )
-    better, worse = found.first, found.second
-    if p > 1 - LEVEL or test.only_first == test.only_second:
-        return f"{better} and {worse} cannot be told apart on {found.metric} ({counts})."
-    if test.only_first < test.only_second:
+    if p > 1 - LEVEL or only_first == only_second:
+        return f"{better} and {worse} cannot be told apart on {metric} ({counts})."
+    if only_first < only_second:
         better, worse = worse, better
-    asked = test.both_right + test.only_first + test.only_second + test.both_wrong
-    share = abs(test.only_first - test.only_second) / asked
-    return f"{better} is better than {worse} on {found.metric} by {share:.2g} ({counts})."
+    asked = only_first + only_second + found["both_right"] + found["both_wrong"]
+    share = abs(only_first - only_second) / asked
+    return f"{better} is better than {worse} on {metric} by {share:.2g} ({counts})."
 
 
 def shown_p(p: float) -> str:

@@ -12,12 +12,13 @@ from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
-from medeval.models.scores import LEVEL
+from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
 from medeval.scoring.table import ScoreTable, result_fields, told_counts
 from medeval.tasks.task import Method, Table, TaskScore
+from medeval.terminal import interval, shown
 
-COUNTS = ("n", "n_missing")
+COUNTS = ("n", "n_missing", "n_positive")
 
 
 def task_score(
@@ -154,14 +155,7 @@ def group_tables(
             continue
         metrics = list(next(iter(groups.values()), {}))
         shown = {
-            group: [
-                "not shown"
-                if value is None
-                else f"{value:,.0f}"
-                if metric in COUNTS
-                else f"{value:.4f}"
-                for metric, value in zip(metrics, found.values(), strict=False)
-            ]
+            group: [_cell(*one) for one in zip(metrics, found.values(), strict=False)]
             for group, found in groups.items()
         }
         if len(groups) >= len(metrics):
@@ -169,6 +163,15 @@ def group_tables(
         else:
             rows = list(zip(metrics, *shown.values(), strict=True))
             yield Table(title, ("metric", *groups), rows)
+
+
+def _cell(metric: str, value: float | Interval | None) -> str:
+    if isinstance(value, Interval):
+        ends = "" if value.low is None else f" ({interval(value.low, value.high)})"
+        return shown(value.value) + ends
+    if value is None:
+        return "not shown"
+    return f"{value:,.0f}" if metric in COUNTS else f"{value:.4f}"
 
 
 def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any]]:

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.models.scores import Interval
-    from medeval.scoring.binary import DeLong
-    from medeval.scoring.compare import Difference, PairTest
+    from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
+# Grouping to group to metric to value.
+GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
 
 # Answers by simple rules, from what is asked alone.
 DEMO = "demo"
@@ -79,8 +80,7 @@ class TaskScore:
         result: values, intervals and item scores, with what a reader must know in its metadata.
         headline: the metric that counts.
         warnings: in sentences.
-        groups: grouping to group to metric to value; `n` stands among the metrics, and None for
-            what is hidden.
+        groups: values of groups; `n` stands among the metrics, and None for what is hidden.
         notes: in sentences, for whoever reads the tables.
         tables: further ones.
         details: tables that a report has room for, but no terminal.
@@ -93,7 +93,7 @@ class TaskScore:
     result: EvaluationResult
     headline: str
     warnings: Sequence[str] = ()
-    groups: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
+    groups: GroupScores = field(default_factory=dict)
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     details: Sequence[Table] = ()
@@ -112,7 +112,7 @@ class Comparison:
         sentences: how the numbers came about.
         content: what is written beside the comparisons, which take the place of its key.
         warnings: in sentences.
-        areas: DeLong's tests.
+        areas: corrected p values of DeLong's tests, by both names and the metric.
         names: what to call some metrics instead of their keys.
     """
 
@@ -120,7 +120,7 @@ class Comparison:
     sentences: Sequence[str]
     content: Mapping[str, Any]
     warnings: Sequence[str] = ()
-    areas: Sequence[PairTest[DeLong]] = ()
+    areas: Mapping[tuple[str, str, str], float | None] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
 

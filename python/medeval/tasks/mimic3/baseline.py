@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 import medeval
-from medeval.builds import Build, build_command, newest_build, open_built, read_source
+from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
 from medeval.models.text_files import save_text
 from medeval.scoring.resample import Floats
@@ -114,7 +114,17 @@ def predict_to_run(
     """
     started = datetime.now(UTC)
     with open_built(f"{FLOOR} {FEATURES_FLOOR}", target, as_built=as_built) as warehouse:
-        builds = _builds(warehouse, task)
+        tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables"]
+        builds = {
+            FLOOR: newest_build(warehouse, FLOOR, tables),
+            FEATURES_FLOOR: newest_build(warehouse, FEATURES_FLOOR),
+        }
+        if builds[FEATURES_FLOOR].started_at < builds[FLOOR].started_at:
+            command = build_command(FEATURES_FLOOR, warehouse.target.name)
+            raise UserError(
+                f"The features of the baselines are older than the tables of {FLOOR}. Run"
+                f" `{command}`."
+            )
         digest = hashlib.sha256()
         training = _read_part(warehouse, task, TRAIN, digest)
         if not len(training.labels):
@@ -127,7 +137,7 @@ def predict_to_run(
         if not test.stays:
             raise UserError(f"{task.name} has no test rows, so there is nothing to predict.")
         predict, parameters = train(task, training, validation, seed)
-        blocks = _hashed(warehouse, task, TEST, test, digest)
+        blocks = read_features(warehouse, task, TEST, test, digest)
         predictions = np.vstack([predict(block) for block in blocks])
         text = _prediction_text(task, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -160,40 +170,13 @@ def predict_to_run(
     return _write_run(out, name, text, record)
 
 
-def _builds(warehouse: Warehouse, task: type[IcuTask]) -> dict[str, Build]:
-    """Return the builds of listfiles and features; the features must not be the older ones."""
-    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables"]
-    floor, features = (
-        newest_build(warehouse, FLOOR, tables),
-        newest_build(warehouse, FEATURES_FLOOR),
-    )
-    if features.started_at < floor.started_at:
-        command = build_command(FEATURES_FLOOR, warehouse.target.name)
-        raise UserError(
-            f"The features of the baselines are older than the tables of {FLOOR}. Run `{command}`."
-        )
-    return {FLOOR: floor, FEATURES_FLOOR: features}
-
-
 def _read_part(warehouse: Warehouse, task: type[IcuTask], part: str, digest: hashlib._Hash) -> Part:
     samples = read_samples(warehouse, task, part)
     features, start = np.empty((len(samples.stays), FEATURES)), 0
-    for block in _hashed(warehouse, task, part, samples, digest):
+    for block in read_features(warehouse, task, part, samples, digest):
         features[start : start + len(block)] = block
         start += len(block)
     return Part(features, samples.labels, samples.weights)
-
-
-def _hashed(
-    warehouse: Warehouse, task: type[IcuTask], part: str, samples: Samples, digest: hashlib._Hash
-) -> Iterator[Floats]:
-    """Yield the features of samples; what was used is in the digest when all are taken."""
-    for block in read_features(warehouse, task, part, len(samples.stays)):
-        digest.update(block.data)
-        yield block
-    digest.update("\n".join(samples.stays).encode())
-    for array in (samples.window_hours, samples.weights, samples.labels):
-        digest.update(array.tobytes())
 
 
 def _prediction_text(task: type[IcuTask], samples: Samples, predictions: Floats) -> str:
@@ -251,17 +234,19 @@ def read_samples(warehouse: Warehouse, task: type[IcuTask], part: str) -> Sample
 
 
 def read_features(
-    warehouse: Warehouse, task: type[IcuTask], part: str, count: int
+    warehouse: Warehouse, task: type[IcuTask], part: str, samples: Samples, digest: hashlib._Hash
 ) -> Iterator[Floats]:
     """Yield the features of the samples, in blocks of rows in the samples' order.
 
-    Missing features are NaN. A block is a new array each time.
+    Missing features are NaN. A block is a new array each time. What was used is in the digest when
+    all are taken.
 
     Args:
         warehouse: where the tables are.
         task: the task.
         part: TRAIN, VALIDATION or TEST.
-        count: how many samples the part has.
+        samples: those of the part.
+        digest: of what is used.
     """
     features = warehouse.relation(schema_name(FLOOR), "mimic3_features")
     columns = ", ".join(f"features.{column}" for column in COLUMNS)
@@ -276,21 +261,21 @@ def read_features(
     )
     batches = (np.array(batch, dtype=np.float64) for batch in warehouse.query(sql))
     rows = np.empty((0, 2 + len(COLUMNS)))
-    for start in range(0, count, BLOCK_ROWS):
-        size = min(BLOCK_ROWS, count - start)
+    for start in range(0, len(samples.stays), BLOCK_ROWS):
+        size = min(BLOCK_ROWS, len(samples.stays) - start)
         block = np.full((size, VARIABLES, len(COLUMNS)), np.nan)
-        while True:
-            numbers = rows[:, 0].astype(np.intp) - start
+        more: Floats | None = rows
+        while more is not None:
+            numbers = more[:, 0].astype(np.intp) - start
             inside = int(np.searchsorted(numbers, size))
-            block[numbers[:inside], rows[:inside, 1].astype(np.intp) - 1] = rows[:inside, 2:]
-            rows = rows[inside:]
-            if len(rows):
-                break
-            more = next(batches, None)
-            if more is None:
-                break
-            rows = more
+            block[numbers[:inside], more[:inside, 1].astype(np.intp) - 1] = more[:inside, 2:]
+            rows = more[inside:]
+            more = None if len(rows) else next(batches, None)
+        digest.update(block.data)
         yield block.reshape(size, FEATURES)
+    digest.update("\n".join(samples.stays).encode())
+    for array in (samples.window_hours, samples.weights, samples.labels):
+        digest.update(array.tobytes())
 
 
 def _numbered(warehouse: Warehouse, task: type[IcuTask], part: str) -> str:

@@ -13,11 +13,10 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from itertools import compress, groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -50,18 +49,7 @@ UNCLEANED = frozenset(LAYOUT[SERIES]["uncleaned"])
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 
-class Order(StrEnum):
-    """Which row order an export writes."""
-
-    CANONICAL = "canonical"
-    REFERENCE = "reference"
-
-
-class Layout(StrEnum):
-    """Which folders and files an export makes."""
-
-    MEDEVAL = "medeval"
-    REFERENCE = "mimic3-benchmarks"
+Order = Literal["canonical", "reference"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class Options:
     order: Annotated[
         Order,
         typer.Option(help="Row order of listfiles: sorted, or as mimic3-benchmarks shuffles them."),
-    ] = Order.CANONICAL
+    ] = "canonical"
     timeseries: Annotated[
         bool,
         typer.Option(
@@ -81,12 +69,12 @@ class Options:
         ),
     ] = False
     layout: Annotated[
-        Layout,
+        Literal["medeval", "mimic3-benchmarks"],
         typer.Option(
             help="Folders and files of the ICU tasks: listfiles alone, or all that the published"
             " readers open. Each task's time series are then cut to what its model may see."
         ),
-    ] = Layout.MEDEVAL
+    ] = "medeval"
 
 
 def multitask_line(*row: Any) -> str:
@@ -213,8 +201,8 @@ def listfile_batches(
     """
     columns, line_of = LISTFILES[task]
     is_train, is_phenotyping = partition == "train", task == "phenotyping"
-    is_shuffled = order is Order.REFERENCE and is_train and not is_phenotyping
-    is_listed = is_shuffled or (order is Order.REFERENCE and not is_train and is_phenotyping)
+    is_shuffled = order == "reference" and is_train and not is_phenotyping
+    is_listed = is_shuffled or (order == "reference" and not is_train and is_phenotyping)
     listing = ['cast(subject_id as varchar) collate "C"'] if is_listed else []
     keys = ", ".join([*listing, 'stay collate "C"', *HOURLY[1:2] * (columns == HOURLY)])
     batches = warehouse.select(
@@ -356,7 +344,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, or their last build failed.
     """
     options: Options = request.options
-    layout, is_reference = options.layout, options.layout is Layout.REFERENCE
+    layout, is_reference = options.layout, options.layout == "mimic3-benchmarks"
     has_series = options.timeseries or is_reference
 
     rows_of = partial(warehouse.count, schema_name(FLOOR))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medeval.errors import UserError
 from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition
-from medeval.scoring.resample import Integers, MetricSummary
+from medeval.scoring.resample import Integers
 from medeval.tasks.mimic3.metrics import LABEL_METRIC
 
 if TYPE_CHECKING:
@@ -106,32 +105,9 @@ def read_attributes(
     }
 
 
-@dataclass(frozen=True)
-class Group:
-    """One group of rows, its metrics, and what may be told of it.
-
-    Attributes:
-        name: the group.
-        rows: its rows.
-        n: how many; None if that is hidden.
-        n_stays: of how many stays; None if that is hidden.
-        n_positive: how many are positive; None if that is hidden, or the task has no classes.
-        suppressed: why nothing is told of the group; None if it is.
-        hidden_metrics: metrics of labels that are hidden in it, each with the reason.
-        metrics: of its rows, empty if nothing is told.
-    """
-
-    name: str
-    rows: Integers
-    n: int | None = None
-    n_stays: int | None = None
-    n_positive: int | None = None
-    suppressed: str | None = None
-    hidden_metrics: dict[str, str] = field(default_factory=dict)
-    metrics: dict[str, MetricSummary] = field(default_factory=dict)
-
-
-def divided(task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: int) -> list[Group]:
+def divided(
+    task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: int
+) -> Iterator[tuple[str, Integers, dict[str, Any], dict[str, str]]]:
     """Divide rows into groups; small ones are hidden, see `scoring.groups`.
 
     A group is small with fewer than `min_cell` stays, or with fewer than that many stays of one
@@ -142,6 +118,10 @@ def divided(task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: 
         joined: its rows.
         attributes: the group of every stay, in the order of `joined.names`.
         min_cell: the smallest group that is shown.
+
+    Yields:
+        Its name, its rows, what is told of its size and why nothing is (`suppressed`), and the
+        metrics of labels that are hidden in it, each with the reason.
     """
     used, stay_of_row = np.unique(joined.stays, return_inverse=True)
     members = {
@@ -157,22 +137,21 @@ def divided(task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: 
         classes.append({value: len(np.unique(stays[truth == value])) for value in values})
     hide = hidden(sizes, classes, min_cell)
     if hide is None:
-        return []
+        return
     shown = [rows for rows, is_hidden in zip(members.values(), hide, strict=True) if not is_hidden]
     rare = iter(rare_labels(joined, shown, min_cell) if task.kind == "labels" else [])
     # The same of all that are hidden, small or not.
     reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
     of_class = reason.format(min_cell, " positive or negative")
-    found = []
+    why = of_class if is_binary else reason.format(min_cell, "")
     for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True):
-        if is_hidden:
-            why = of_class if is_binary else reason.format(min_cell, "")
-            found.append(Group(name, rows, suppressed=why))
-        else:
-            positive = int((joined.truth[rows] == 1).sum()) if is_binary else None
-            labels = {f"{LABEL_METRIC}{label + 1}": of_class for label in next(rare, ())}
-            found.append(Group(name, rows, len(rows), size, positive, None, labels))
-    return found
+        about: dict[str, Any] = dict.fromkeys(("n", "n_stays", "n_positive"))
+        labels = [] if is_hidden else next(rare, [])
+        if not is_hidden:
+            about |= {"n": len(rows), "n_stays": size}
+            about["n_positive"] = int((joined.truth[rows] == 1).sum()) if is_binary else None
+        about["suppressed"] = why if is_hidden else None
+        yield name, rows, about, {f"{LABEL_METRIC}{label + 1}": of_class for label in labels}
 
 
 def rare_labels(joined: Rows, shown: list[Integers], min_cell: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 # What counts as an empty cell: the texts that pandas reads as missing.
-EMPTY_CELLS = [
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
-]  # fmt: skip
+EMPTY_CELLS = [*pacsv.ConvertOptions().null_values, "<NA>", "None"]
 SUFFIX = "_timeseries.csv"
 HOURS = "period_length"
 SHOWN = 10
@@ -264,30 +261,56 @@ def join(
         UserError: rows without prediction, keys that are there twice, a truth that differs,
             predictions that are no finite numbers: each kind with its count and first ten keys.
     """
-    keys = _Keys(task, truth, predictions)
-    order = np.argsort(keys.predicted, kind="stable")
-    ordered = keys.predicted[order]
-    first = np.searchsorted(ordered, keys.listed, side="left")
-    counts = np.searchsorted(ordered, keys.listed, side="right") - first
-
-    listed_rows = np.repeat(np.arange(keys.size), counts)
-    starts = np.cumsum(counts) - counts
-    within = np.arange(len(listed_rows)) - np.repeat(starts, counts)
+    names = list(dict.fromkeys([*truth.names, *predictions.names]))
+    numbers = {name: number for number, name in enumerate(names)}
+    own = np.array([numbers[name] for name in predictions.names])
+    # Rows of the listfile come before the others.
+    stays: Integers = np.concatenate([truth.stays, own[predictions.stays]])
+    size, keys, hours = len(truth.stays), stays, None
+    if task.has_sample_times and truth.hours is not None and predictions.hours is not None:
+        # The hour's bits stand beside the number of the stay.
+        hours = np.concatenate([truth.hours, predictions.hours])
+        keys = (keys << 32) | hours.view(np.uint32).astype(np.int64)
+    listed, given = keys[:size], keys[size:]
+    order = np.argsort(given, kind="stable")
+    ordered = given[order]
+    first = np.searchsorted(ordered, listed, side="left")
+    counts = np.searchsorted(ordered, listed, side="right") - first
+    listed_rows = np.repeat(np.arange(size), counts)
+    within = np.arange(len(listed_rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     predicted_rows = order[np.repeat(first, counts) + within]
-    prediction = predictions.prediction[predicted_rows]
-    values = truth.truth[listed_rows]
+    findings = list[str]()
 
-    findings = [*keys.bad_cells(truth, truth.truth, np.arange(keys.size))]
-    if not allow_duplicates:
-        findings += keys.duplicates(truth.name, keys.listed, 0)
-        findings += keys.duplicates(predictions.name, keys.predicted, keys.size)
-    findings += keys.without_prediction(np.flatnonzero(counts == 0))
-    findings += keys.bad_cells(predictions, prediction, listed_rows)
-    findings += keys.differences(listed_rows, predicted_rows)
+    def find(rows: Integers, what: str, notes: Sequence[str] = (), end: str = "") -> None:
+        """Keep what is wrong with rows, if there are any, with the first ten keys."""
+        shown = [
+            names[stays[row]] + ("" if hours is None else f" hour {hours[row]:g}") + note
+            for row, note in zip(rows[:SHOWN], [*notes, *[""] * SHOWN], strict=False)
+        ]
+        more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+        if shown:
+            findings.append(f"{what}: {'; '.join(shown)}{more}.{end}")
+
+    for name, one, offset in ((truth.name, listed, 0), (predictions.name, given, size)):
+        _, starts, times = np.unique(one, return_index=True, return_counts=True)
+        twice = np.sort(starts[times > 1]) + offset
+        are = "1 key is" if len(twice) == 1 else f"{len(twice):,} keys are"
+        what = f"{are} more than once in {name} ({counted(len(one) - len(times), 'row')} too many)"
+        if not allow_duplicates:
+            find(twice, what, end=" --allow-duplicates counts each of them.")
+    missing = np.flatnonzero(counts == 0)
+    what = f"{len(missing):,} of the {size:,} rows of {truth.name} have no prediction in"
+    hint = _lacks_its_end({names[number] for number in np.unique(stays[missing])}, predictions)
+    find(missing, f"{what} {predictions.name}", end=hint)
+    values, prediction = truth.truth[listed_rows], predictions.prediction[predicted_rows]
+    _find_bad_cells(find, "truth", truth.columns, truth, truth.truth, np.arange(size), task)
+    columns = task.prediction_columns
+    _find_bad_cells(find, "prediction", columns, predictions, prediction, listed_rows, task)
+    _find_differences(find, task, truth, predictions, listed_rows, predicted_rows)
     if findings:
         raise UserError("\n".join(findings))
     warnings = []
-    if surplus := len(keys.predicted) - len(np.unique(predicted_rows)):
+    if surplus := len(given) - len(np.unique(predicted_rows)):
         warnings.append(
             f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
         )
@@ -306,141 +329,83 @@ def join(
     if len(truth.columns) == 1:
         values, prediction = values[:, 0], prediction[:, 0]
     return Rows(
-        predictions.name, predictions.sha256, keys.names, keys.stays[listed_rows], None, values,
+        predictions.name, predictions.sha256, names, stays[listed_rows], None, values,
         truth.columns, prediction, tuple(warnings),
     )  # fmt: skip
 
 
-class _Keys:
-    """The keys of both files, and what does not fit, in sentences.
+def _lacks_its_end(wanted: set[str], predictions: Rows) -> str:
+    """Say of stays without a prediction whether their names only lack their end in one file."""
+    given = set(predictions.names)
+    shorter = len(wanted & {name + SUFFIX for name in given})
+    longer = len({name + SUFFIX for name in wanted} & given)
+    where = "the prediction file" if shorter else "the listfile"
+    told = f" {shorter or longer:,} of these stays are in {where} without `{SUFFIX}`."
+    return told if shorter or longer else ""
 
-    Attributes:
-        names: the different stays.
-        stays: which of them each row belongs to; rows of the listfile come before the others.
-        hours: period_length of each row; None if it is no part of the key.
-        size: how many rows the listfile has.
-        listed: the listfile's keys.
-        predicted: the prediction file's keys.
+
+def _find_bad_cells(
+    find: Callable[..., None],
+    what: str,
+    columns: Sequence[str],
+    file: Rows,
+    values: Floats,
+    row_of: Integers,
+    task: type[IcuTask],
+) -> None:
+    """Find rows with cells that cannot be scored; name the columns if there are many.
+
+    Args:
+        find: takes rows and what is wrong with them.
+        what: the cells are, `truth` or `prediction`.
+        columns: their names.
+        file: where they are from.
+        values: the cells, shape (n, columns).
+        row_of: the listed row of each of the n.
+        task: what is scored.
     """
+    empty, infinite = np.isnan(values), np.isinf(values)
+    kinds = {f"an empty or NaN {what}": empty, f"an infinite {what}": infinite}
+    if what == "truth" and task.kind != "hours":
+        kinds["a truth that is neither 0 nor 1"] = ~(empty | infinite | np.isin(values, (0, 1)))
+    for kind, bad in kinds.items():
+        rows = np.flatnonzero(bad.any(axis=1))
+        where = f" in {', '.join(np.array(columns)[bad.any(axis=0)])}" if len(columns) > 1 else ""
+        find(row_of[rows], f"{counted(len(rows), 'row')} of {file.name} with {kind}{where}")
 
-    def __init__(self, task: type[IcuTask], truth: Rows, predictions: Rows) -> None:
-        """Number the stays of both files alike; the hour's bits stand beside the number."""
-        self.task, self.truth, self.predictions = task, truth, predictions
-        self.names = list(dict.fromkeys([*truth.names, *predictions.names]))
-        numbers = {name: number for number, name in enumerate(self.names)}
-        own = np.array([numbers[name] for name in predictions.names])
-        self.stays: Integers = np.concatenate([truth.stays, own[predictions.stays]])
-        self.hours = None
-        keys = self.stays
-        if task.has_sample_times and truth.hours is not None and predictions.hours is not None:
-            self.hours = np.concatenate([truth.hours, predictions.hours])
-            keys = (keys << 32) | self.hours.view(np.uint32).astype(np.int64)
-        self.size = len(truth.stays)
-        self.listed, self.predicted = keys[: self.size], keys[self.size :]
 
-    def first_of(self, rows: Integers, notes: Mapping[int, str] | None = None) -> str:
-        """Return the first ten keys, each with its note, and how many more there are."""
-        shown = [
-            self.names[self.stays[row]]
-            + ("" if self.hours is None else f" hour {self.hours[row]:g}")
-            + (notes or {}).get(place, "")
-            for place, row in enumerate(rows[:SHOWN])
-        ]
-        more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-        return "; ".join(shown) + more
-
-    def bad_cells(self, file: Rows, values: Floats, row_of: Integers) -> Iterator[str]:
-        """Name rows of a file with cells that cannot be scored, and the columns if there are many.
-
-        Args:
-            file: the listfile or the predictions.
-            values: its cells, shape (n, columns).
-            row_of: the listed row of each of the n.
-        """
-        is_truth = file is self.truth
-        what, columns = "prediction", self.task.prediction_columns
-        if is_truth:
-            what, columns = "truth", file.columns
-        empty, infinite = np.isnan(values), np.isinf(values)
-        kinds = {f"an empty or NaN {what}": empty, f"an infinite {what}": infinite}
-        if is_truth and self.task.kind != "hours":
-            other = ~empty & ~infinite & (values != 0) & (values != 1)
-            kinds[f"a {what} that is neither 0 nor 1"] = other
-        for kind, bad in kinds.items():
-            rows = np.flatnonzero(bad.any(axis=1))
-            if len(rows):
-                named = ", ".join(columns[place] for place in np.flatnonzero(bad.any(axis=0)))
-                where = f" in {named}" if len(columns) > 1 else ""
-                keys = self.first_of(row_of[rows])
-                yield f"{counted(len(rows), 'row')} of {file.name} with {kind}{where}: {keys}."
-
-    def duplicates(self, name: str, numbers: Integers, offset: int) -> Iterator[str]:
-        """Name keys that one file has more than once; its rows start at `offset`."""
-        values, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-        rows = np.sort(first[counts > 1])
-        if len(rows):
-            keys = "1 key is" if len(rows) == 1 else f"{len(rows):,} keys are"
-            yield (
-                f"{keys} more than once in {name}"
-                f" ({counted(len(numbers) - len(values), 'row')} too many):"
-                f" {self.first_of(rows + offset)}. --allow-duplicates counts each of them."
-            )
-
-    def without_prediction(self, missing: Integers) -> Iterator[str]:
-        """Name listed rows without a prediction, and whether names only lack their end."""
-        if not len(missing):
-            return
-        wanted = {self.names[number] for number in np.unique(self.stays[missing])}
-        given = set(self.predictions.names)
-        shorter = len(wanted & {name + SUFFIX for name in given})
-        longer = len({name + SUFFIX for name in wanted} & given)
-        where = "the prediction file" if shorter else "the listfile"
-        told = f" {shorter or longer:,} of these stays are in {where} without `{SUFFIX}`."
-        hint = told if shorter or longer else ""
-        yield (
-            f"{len(missing):,} of the {self.size:,} rows of {self.truth.name} have no prediction in"
-            f" {self.predictions.name}: {self.first_of(missing)}.{hint}"
+def _find_differences(
+    find: Callable[..., None],
+    task: type[IcuTask],
+    truth: Rows,
+    given: Rows,
+    listed_rows: Integers,
+    predicted_rows: Integers,
+) -> None:
+    """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
+    columns: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
+    if not task.has_sample_times and truth.hours is not None and given.hours is not None:
+        columns[HOURS] = truth.hours[listed_rows], given.hours[predicted_rows]
+    pairs = zip(truth.truth[listed_rows].T, given.truth[predicted_rows].T, strict=True)
+    for column, own, pair in zip(truth.columns, task.truth_columns, pairs, strict=True):
+        columns[own if column == own else f"{own} ({column})"] = pair
+    # An empty truth in the listfile is a finding of its own; hours may be empty in both.
+    bad = {
+        name: (left != right) & ~(np.isnan(left) & (name != HOURS or np.isnan(right)))
+        for name, (left, right) in columns.items()
+    }
+    name, *others = [name for name, rows in bad.items() if rows.any()] or [next(iter(bad))]
+    rows = np.flatnonzero(bad[name])
+    notes = []
+    for row in rows[:SHOWN]:
+        left, right = (
+            "empty" if np.isnan(one[row]) else f"{one[row]:.9g}" for one in columns[name]
         )
-
-    def differences(self, listed_rows: Integers, predicted_rows: Integers) -> Iterator[str]:
-        """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
-        truth, given = self.truth, self.predictions
-        columns = {
-            own if column == own else f"{own} ({column})": pair
-            for column, own, *pair in zip(
-                truth.columns,
-                self.task.truth_columns,
-                truth.truth[listed_rows].T,
-                given.truth[predicted_rows].T,
-                strict=True,
-            )
-        }
-        if self.hours is None and truth.hours is not None and given.hours is not None:
-            hours = truth.hours[listed_rows], given.hours[predicted_rows]
-            columns = {HOURS: [hour.astype(np.float64) for hour in hours], **columns}
-        # An empty truth in the listfile is a finding of its own; hours may be empty in both.
-        bad = {
-            name: (left != right) & ~(np.isnan(left) & (name != HOURS or np.isnan(right)))
-            for name, (left, right) in columns.items()
-        }
-        differing = [name for name, rows in bad.items() if rows.any()]
-        if not differing:
-            return
-        name, *others = differing
-        total = int(np.logical_or.reduce(list(bad.values())).sum())
-        rows = np.flatnonzero(bad[name])
-        notes = {}
-        for place, row in enumerate(rows[:SHOWN]):
-            left, right = (
-                "empty" if np.isnan(one[row]) else f"{one[row]:.9g}" for one in columns[name]
-            )
-            notes[place] = f" ({left} in the listfile, {right} in the predictions)"
-        also = f" It also differs in {', '.join(others)}." if others else ""
-        yield (
-            f"The truth differs between {truth.name} and {given.name} in"
-            f" {counted(total, 'row')}; in column {name}:"
-            f" {self.first_of(listed_rows[rows], notes)}.{also}"
-        )
+        notes.append(f" ({left} in the listfile, {right} in the predictions)")
+    total = int(np.logical_or.reduce(list(bad.values())).sum())
+    what = f"The truth differs between {truth.name} and {given.name} in {counted(total, 'row')}"
+    also = f" It also differs in {', '.join(others)}." if others else ""
+    find(listed_rows[rows], f"{what}; in column {name}", notes, also)
 
 
 def counted(count: int, what: str) -> str:

@@ -1,11 +1,11 @@
-"""What is told of scores and comparisons of the ICU tasks: JSON as published, tables, sentences."""
+"""What is told of scores and comparisons of the ICU tasks, and their JSON as published."""
 
 from __future__ import annotations
 
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,24 @@ import numpy as np
 
 import medeval
 from medeval.errors import UserError
-from medeval.models.scores import Interval
+from medeval.models.scores import LEVEL, Interval
 from medeval.scoring import compare
-from medeval.scoring.binary import DeLong, delong_test
-from medeval.scoring.compare import LEVEL, McNemar, PairTest
+from medeval.scoring.binary import delong_test
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
+from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
-from medeval.tasks.mimic3.groups import Group, numbered_clusters
-from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED
+from medeval.tasks.mimic3.groups import divided, numbered_clusters
+from medeval.tasks.mimic3.metrics import (
+    LABEL_METRIC,
+    LOWER_IS_BETTER,
+    METRICS,
+    PUBLISHED,
+    evaluate,
+)
 from medeval.tasks.mimic3.predictions import counted
 from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
-from medeval.tasks.task import Comparison, Method, Table, TaskScore
-from medeval.terminal import interval, progress, shown
+from medeval.tasks.task import Comparison, Method, TaskScore
+from medeval.terminal import progress
 
 Metrics = Mapping[str, MetricSummary]
 # The published keys, in the order of the attributes of `MetricSummary`.
@@ -35,30 +41,25 @@ ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood 
 NAMED = 3
 
 
-def score_of(
-    task: type[IcuTask],
-    model: str,
-    run_id: str | None,
-    inputs: Inputs,
-    metrics: Metrics,
-    subgroups: Mapping[str, Sequence[Group]],
-    method: Method,
+def scored(
+    task: type[IcuTask], model: str, run_id: str | None, inputs: Inputs, method: Method
 ) -> TaskScore:
-    """Return a score in the form of all tasks, and in the published layout.
+    """Score predictions and their groups, in the form of all tasks and in the published layout.
 
     Args:
-        task: what was scored, and how.
+        task: what is scored.
         model: who predicted.
         run_id: the name of the run's folder; None for a file.
-        inputs: what was scored.
-        metrics: of all rows.
-        subgroups: grouping to groups with their metrics.
+        inputs: the rows, and the groups of the stays.
         method: resamples and groups.
+
+    Raises:
+        UserError: clusters that there are not.
     """
     joined, options, n_iters = inputs.rows, options_of(method), method.n_iters
+    n, own = len(joined.stays), METRICS[task.kind]
     bare_nan = options.peer_layout or options.strict_nan
-    gaps = undefined(metrics, n_iters)
-    warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
+    clusters = numbered_clusters(joined, method.cluster)
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
         """Return one object a metric, keys in the published order; without resamples `value`."""
@@ -71,26 +72,36 @@ def score_of(
             for name, metric in found.items()
         }
 
-    def group_content(group: Group) -> dict[str, Any]:
-        sizes = {key: getattr(group, key) for key in ("n", "n_stays", "n_positive", "suppressed")}
-        if not group.metrics:
-            return {**sizes, "metrics": None}
-        values = {"metrics": entries(group.metrics), "undefined": undefined(group.metrics, n_iters)}
-        hidden = {"suppressed_metrics": group.hidden_metrics} if group.hidden_metrics else {}
-        return {**sizes, **values, **hidden}
-
-    own = [name for name in metrics if name in METRICS[task.kind]]
-    content: dict[str, Any] = {"n_iters": n_iters}
-    content |= entries({name: metrics[name] for name in own})
-    if not options.peer_layout:
-        if further := {name: one for name, one in metrics.items() if name not in own}:
-            content["extra"] = entries(further)
-        if subgroups:
-            content["subgroups"] = {
-                grouping: {group.name: group_content(group) for group in groups}
-                for grouping, groups in subgroups.items()
+    metrics = evaluate(task, joined, np.arange(n), clusters, method, task.name)
+    gaps = undefined(metrics, n_iters)
+    warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
+    subgroups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, dict[str, float | Interval | None]]] = {}
+    for grouping, attributes in inputs.attributes.items():
+        subgroups[grouping], groups[grouping] = {}, {}
+        for name, rows, about_group, hidden in divided(task, joined, attributes, method.min_cell):
+            content: dict[str, Any] = {**about_group, "metrics": None}
+            found: dict[str, MetricSummary] = {}
+            if about_group["suppressed"] is None:
+                found = evaluate(task, joined, rows, clusters, method, f"{grouping} {name}")
+                found = {metric: one for metric, one in found.items() if metric not in hidden}
+                content |= {"metrics": entries(found), "undefined": undefined(found, n_iters)}
+            subgroups[grouping][name] = content | ({"suppressed_metrics": hidden} if hidden else {})
+            groups[grouping][name] = {
+                "n": about_group["n"],
+                **({"n_positive": about_group["n_positive"]} if task.kind == "binary" else {}),
+                **{
+                    metric: interval_of(found[metric], len(rows), options.ci) if found else None
+                    for metric in own[:NAMED]
+                },
             }
-        content["meta"] = {
+    file: dict[str, Any] = {"n_iters": n_iters, **entries({name: metrics[name] for name in own})}
+    if not options.peer_layout:
+        if options.extra:
+            file["extra"] = entries({name: metrics[name] for name in metrics if name not in own})
+        if subgroups:
+            file["subgroups"] = subgroups
+        file["meta"] = {
             "task": task.name,
             **about(inputs, method, {"prediction": joined.described()}),
             "interval": {"method": options.ci, "level": LEVEL},
@@ -99,24 +110,12 @@ def score_of(
             "warnings": warnings,
             "min_cell": method.min_cell if subgroups else None,
         }
-    n = len(joined.stays)
-    scores = {
-        "metrics_results": {
-            name: one.value for name, one in metrics.items() if math.isfinite(one.value)
-        },
-        "intervals": {
-            name: interval_of(one, n, options.ci)
-            for name, one in metrics.items()
-            if math.isfinite(one.low) and math.isfinite(one.value)
-        },
-    }
+    intervals = {name: interval_of(one, n, options.ci) for name, one in metrics.items()}
+    data_class = inputs.data_class or "credentialed"
     facts = {
         "run_id": run_id,
         "predictions": joined.described(),
-        "data": {
-            "sha256": inputs.listfile.sha256,
-            "data_class": inputs.data_class or "credentialed",
-        },
+        "data": {"sha256": inputs.listfile.sha256, "data_class": data_class},
         "cluster": method.cluster,
         "n": dict.fromkeys(metrics, n),
         "about_metrics": {
@@ -128,12 +127,11 @@ def score_of(
         },
     }
     return task_score(
-        task.name, model, own[0], scores, method, [], [], facts,
+        task.name, model, own[0], result_fields(ScoreTable({}), intervals), method, [], [], facts,
         warnings=warnings,
-        groups={grouping: {} for grouping in subgroups},
+        groups=groups,
         notes=list(sentences(task, inputs, subgroups, method)),
-        tables=[group_table(name, groups, own[:3]) for name, groups in subgroups.items()],
-        file=content,
+        file=file,
         place=Path(f"{task.short}_results.json"),
         bare_nan=bare_nan,
     )  # fmt: skip
@@ -179,7 +177,7 @@ def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[s
 
 
 def sentences(
-    task: type[IcuTask], inputs: Inputs, subgroups: Mapping[str, Sequence[Group]], method: Method
+    task: type[IcuTask], inputs: Inputs, subgroups: Mapping[str, Mapping[str, Any]], method: Method
 ) -> Iterator[str]:
     """Say what was scored, and what an interval stands for."""
     joined = inputs.rows
@@ -199,7 +197,7 @@ def sentences(
             yield f"{ALIKE} intervals are too narrow. --cluster stay draws whole stays."
     few = f"fewer than {method.min_cell} stays in all or of one class (--min-cell)"
     for grouping, groups in subgroups.items():
-        suppressed = sum(group.suppressed is not None for group in groups)
+        suppressed = sum(group["suppressed"] is not None for group in groups.values())
         if not groups:
             yield f"By {grouping}: nothing can be told, for it would tell of {few}."
         elif suppressed:
@@ -207,28 +205,6 @@ def sentences(
                 f"By {grouping}: {suppressed:,} of {len(groups):,} groups are hidden,"
                 f" since one of them has {few}, or such a one could be worked out from it."
             )
-
-
-def group_table(grouping: str, groups: Sequence[Group], first: Sequence[str]) -> Table:
-    """Return a table with one line a group: its size and the metrics named in `first`."""
-    has_classes = any(group.n_positive is not None for group in groups)
-    rows = []
-    for group in groups:
-        counts = [group.n, group.n_positive][: 1 + has_classes]
-        values = [
-            f"{shown(one.value)} ({interval(one.low, one.high)})"
-            if math.isfinite(one.low)
-            else shown(one.value)
-            for one in (group.metrics[name] for name in first if group.metrics)
-        ]
-        rows.append(
-            [
-                group.name,
-                *("hidden" if count is None else f"{count:,}" for count in counts),
-                *(values or [group.suppressed or "", *[""] * (len(first) - 1)]),
-            ]
-        )
-    return Table(f"by {grouping}", ("group", "n", *["positive"] * has_classes, *first), rows)
 
 
 def label_names(columns: Sequence[str]) -> dict[str, str]:
@@ -258,25 +234,18 @@ def undefined_sentences(
     gaps: Mapping[str, Mapping[str, Any]], n_iters: int, strict_nan: bool
 ) -> Iterator[str]:
     """Say it in as few sentences as there are reasons."""
-    by_reason: dict[str | None, list[str]] = {}
-    for name, entry in gaps.items():
-        by_reason.setdefault(entry["reason"], []).append(name)
-    for reason, names in by_reason.items():
-        listed, verb = ", ".join(names), "are" if len(names) > 1 else "is"
+    rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
+    for reason in dict.fromkeys(gap["reason"] for gap in gaps.values()):
+        names = [name for name, gap in gaps.items() if gap["reason"] == reason]
+        listed, are = ", ".join(names), "are" if len(names) > 1 else "is"
         if len(names) > NAMED + 1:
             listed = f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more metrics"
-        if reason == NO_INTERVAL:
-            yield f"{listed}: {reason}."
-        elif reason is not None:
-            yield f"{listed} {verb} undefined: {reason}."
-        else:
+        told = f": {reason}" if reason == NO_INTERVAL else f" {are} undefined: {reason}"
+        if reason is None:
             most = max(gaps[name]["n_undefined"] for name in names)
             some = f"up to {most:,}" if len(names) > 1 else f"{most:,}"
-            rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
-            yield (
-                f"{listed} {verb} undefined in {some} of {n_iters:,} resamples; the"
-                f" statistics {rest}."
-            )
+            told = f" {are} undefined in {some} of {n_iters:,} resamples; the statistics {rest}"
+        yield f"{listed}{told}."
 
 
 def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
@@ -285,14 +254,13 @@ def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
     Raises:
         UserError: the task has no such metric.
     """
-    every = METRICS[task.kind]
+    every = {name.casefold(): name for name in METRICS[task.kind]}
     keys = {name.strip().casefold(): name for name in wanted}
-    if unknown := [keys[key] for key in keys if key not in map(str.casefold, every)]:
+    if unknown := [repr(name) for key, name in keys.items() if key not in every]:
         raise UserError(
-            f"{task.name} has no metric {', '.join(map(repr, unknown))}. It has:"
-            f" {', '.join(every)}."
+            f"{task.name} has no metric {', '.join(unknown)}. It has: {', '.join(every.values())}."
         )
-    return [name for name in every if not keys or name.casefold() in keys]
+    return [name for key, name in every.items() if not keys or key in keys]
 
 
 def compared(
@@ -317,20 +285,22 @@ def compared(
     # The area under one ROC curve has a test; means of areas have none.
     ranked = {"binary": every[:1], "hours": (), "labels": every[-len(truths) :]}[task.kind]
     areas = compare.family(
-        [
-            (*pair, metric, delong_test(truths[place], *(columns[name][place] for name in pair)))
+        {
+            (*pair, metric): delong_test(truths[place], *(columns[name][place] for name in pair))
             for pair in pairs
             for place, metric in enumerate(ranked)
             if metric in metrics
-        ]
+        }
     )
-    answers: Sequence[PairTest[McNemar]] = ()
+    answers = []
     if threshold is not None:
         right = {name: (one[0] > threshold) == (truths[0] == 1) for name, one in columns.items()}
         accuracy = f"accuracy at threshold {threshold:g}"
         answers = compare.family(
-            [(*pair, accuracy, compare.mcnemar(*(right[name] for name in pair))) for pair in pairs]
+            {(*pair, accuracy): compare.mcnemar(*(right[name] for name in pair)) for pair in pairs}
         )
+        for entry in answers:
+            entry |= {"threshold": threshold, "sentence": compare.answer_sentence(entry)}
 
     made, n_iters = differences[0].n_comparisons, method.n_iters
     warnings = [warning for joined in inputs.joined.values() for warning in joined.warnings]
@@ -361,16 +331,12 @@ def compared(
         verb = "test takes" if len(tests) == 1 else "tests take"
         notes.append(f"{' and '.join(tests)} {verb} every row as independent in any case.")
     files = {name: one.described() for name, one in inputs.joined.items()}
-    tested = [
-        {**_flat(entry), "threshold": threshold, "sentence": compare.answer_sentence(entry)}
-        for entry in answers
-    ]
     content: dict[str, Any] = {
         "task": task.name,
         "predictions": list(files),
         "comparisons": [],
-        "delong": [_flat(entry) for entry in areas],
-        **({} if threshold is None else {"mcnemar": tested}),
+        "delong": areas,
+        **({} if threshold is None else {"mcnemar": answers}),
         "meta": {
             **about(inputs, method, {"predictions": files}),
             "interval": {"method": "percentile of paired differences", "level": LEVEL},
@@ -379,13 +345,9 @@ def compared(
             "warnings": warnings,
         },
     }
-    said = [*map(compare.answer_sentence, answers), *notes]
-    return Comparison(differences, said, content, warnings, areas, label_names(rows.columns))
-
-
-def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
-    names = {key: getattr(entry, key) for key in ("first", "second", "metric")}
-    return {**names, **asdict(entry.test), "adjusted_p": entry.adjusted_p}
+    said = [*(entry["sentence"] for entry in answers), *notes]
+    adjusted = {(one["first"], one["second"], one["metric"]): one["adjusted_p"] for one in areas}
+    return Comparison(differences, said, content, warnings, adjusted, label_names(rows.columns))
 
 
 def independent_units(

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -162,12 +162,9 @@ class IcuTask(Task):
                 `strict`, also if there is anything to warn of.
         """
         # Here, not above: every other command starts without these.
-        import numpy as np
-
         from medeval.scoring.groups import require_min_cell
-        from medeval.tasks.mimic3.groups import GROUPINGS, divided, numbered_clusters
-        from medeval.tasks.mimic3.metrics import evaluate
-        from medeval.tasks.mimic3.results import score_of
+        from medeval.tasks.mimic3.groups import GROUPINGS
+        from medeval.tasks.mimic3.results import scored
 
         options = options_of(method)
         for grouping in method.groupings:
@@ -181,24 +178,11 @@ class IcuTask(Task):
             require_min_cell(method.min_cell)
         file, record = cls.prediction_file(path), _record(path)
         inputs = cls.read({file.name: file}, method)
-        joined = inputs.rows
-        if options.strict and joined.warnings:
-            raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
-        clusters = numbered_clusters(joined, method.cluster)
-        rows = np.arange(len(joined.stays))
-        metrics = evaluate(cls, joined, rows, clusters, method, cls.name)
-        subgroups = {}
-        for grouping, attributes in inputs.attributes.items():
-            subgroups[grouping] = divided(cls, joined, attributes, method.min_cell)
-            for group in subgroups[grouping]:
-                if group.suppressed is None:
-                    label = f"{grouping} {group.name}"
-                    group.metrics.update(evaluate(cls, joined, group.rows, clusters, method, label))
-                    for metric in group.hidden_metrics:
-                        del group.metrics[metric]
+        if options.strict and (warnings := inputs.rows.warnings):
+            raise UserError("\n".join([*warnings, "--strict takes this for an error."]))
         run_id = path.resolve().name if path.is_dir() else None
         model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
-        return score_of(cls, str(model), run_id, inputs, metrics, subgroups, method)
+        return scored(cls, str(model), run_id, inputs, method)
 
     @classmethod
     def compare_files(
@@ -234,31 +218,29 @@ class IcuTask(Task):
         import numpy as np
 
         from medeval.builds import open_built
-        from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS, evaluate
-        from medeval.tasks.mimic3.predictions import join
+        from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS
 
         with open_built(FLOOR, None, as_built=as_built) as warehouse:
-            listed, _ = cls.listed_rows(warehouse)
-        rows = np.arange(len(listed.stays))
-        other = np.random.default_rng(0).permutation(rows)
-        chance, rarer = 0.0 if cls.kind == "hours" else 0.5, len(rows)
+            rows = cls.listed_rows(warehouse)[0].truth
+        truth = rows if cls.kind == "labels" else rows[:, 0]
+        chance, rarer = 0.0 if cls.kind == "hours" else 0.5, len(truth)
         if cls.kind == "binary":
-            rarer = max(1, min(int(listed.truth.sum()), int((1 - listed.truth).sum())))
+            rarer = max(1, min(int(truth.sum()), int((1 - truth).sum())))
 
-        def scored(predicted: Any) -> dict[str, float]:
-            joined = join(cls, listed, replace(listed, prediction=predicted))
-            found = evaluate(cls, joined, rows, None, Method(n_iters=0), name)
-            return {key: one.value for key, one in found.items() if np.isfinite(one.value)}
+        def scored(predicted: ArrayLike) -> dict[str, float]:
+            found = cls.score_arrays(name, truth, predicted, None, n_iters=0, seed=0)
+            return {key: one.value for key, one in found.items() if one.value is not None}
 
-        found = scored(listed.truth)
+        found = scored(truth)
         best = {metric: float(metric not in LOWER_IS_BETTER) for metric in found}
         wrong = [f"{one} {found[one]:g}" for one in found if abs(found[one] - best[one]) > ROUNDING]
         told = ", ".join(wrong) or f"{len(best)} of {len(METRICS[cls.kind])} metrics are defined"
         yield Check("the truth must score the best value of each metric", not wrong, told)
         headline = METRICS[cls.kind][0]
+        others = np.random.default_rng(0).permutation(truth)
         for who, predicted, within in (
-            ("one prediction for all", np.ones_like(listed.truth), ROUNDING),
-            ("the truth of other rows", listed.truth[other], 0.05 + 0.5 / sqrt(rarer)),
+            ("one prediction for all", np.ones_like(truth), ROUNDING),
+            ("the truth of other rows", others, 0.05 + 0.5 / sqrt(rarer)),
         ):
             value = scored(predicted).get(headline)
             told = "undefined"
@@ -358,7 +340,7 @@ class IcuTask(Task):
             UserError: the tables are not there, or their last build failed.
         """
         from medeval.builds import newest_build, read_source
-        from medeval.tasks.mimic3.export import Order, header_of, listfile_batches
+        from medeval.tasks.mimic3.export import header_of, listfile_batches
         from medeval.tasks.mimic3.predictions import read_rows
 
         listed = f"mimic3_{cls.name}"
@@ -366,7 +348,7 @@ class IcuTask(Task):
         tables += ["phenotypes"] if cls.kind == "labels" else []
         newest_build(warehouse, FLOOR, tables)
         lines = [header_of(warehouse, cls.name).encode()]
-        for batch, _ in listfile_batches(warehouse, cls.name, "test", Order.CANONICAL):
+        for batch, _ in listfile_batches(warehouse, cls.name, "test", "canonical"):
             lines += batch
         name = f"{listed} (test rows, target {warehouse.target.name})"
         rows = read_rows(cls, name, b"".join(lines), is_listfile=True)
