@@ -27,7 +27,7 @@ Rows = list[list[str]]
 
 
 def patient_by_patient(source: Path, folder: Path) -> Path:
-    program = Path(__file__).parent / "oracles" / "patient_by_patient.py"
+    program = Path(__file__).parents[1] / "oracles" / "patient_by_patient.py"
     subprocess.run([sys.executable, program, source, folder, folder / "timeseries"], check=True)
     return folder
 

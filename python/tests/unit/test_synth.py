@@ -25,7 +25,7 @@ from synth.run import write_synthetic
 Tables = dict[str, duckdb.DuckDBPyConnection]
 KINDS = ("mimic3", "mimic4")
 CONTENT: dict[str, dict[str, Any]] = {
-    kind: yaml.safe_load((Path(__file__).parent / "fixtures" / f"synth_{kind}.yaml").read_text())
+    kind: yaml.safe_load((Path(__file__).parents[1] / "fixtures" / f"synth_{kind}.yaml").read_text())
     for kind in KINDS
 }
 DEMO = {kind: PROJECT_ROOT / "demo" / kind for kind in KINDS}

@@ -21,7 +21,7 @@ from marks import slow_after
 from medeval.warehouse import Target, open_warehouse
 
 # Small tables as they are published, and what is written of them.
-GIVEN = Path(__file__).parent / "tables"
+GIVEN = Path(__file__).parents[1] / "tables"
 TABLES = (GIVEN / "mimic3_export.sql").read_text(encoding="utf-8")
 CASES = yaml.safe_load((GIVEN / "mimic3_export.yaml").read_text(encoding="utf-8"))
 NEW_BUILD = """insert into medeval.builds select * replace (4 as sequence_number, 'run-4' as

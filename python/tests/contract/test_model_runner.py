@@ -21,7 +21,7 @@ from medeval.metrics.registry import default_registry
 from medeval.models.schemas import Row
 
 TABLES = table("model_runner")
-FIXTURE = Path(__file__).parent / "fixtures" / "simple_local_model.py"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "simple_local_model.py"
 NOTES = [{"document": f"Note {number}. More."} for number in range(5)]
 SUMMARIES = [{"summary": f"Note {number}."} for number in range(5)]
 
