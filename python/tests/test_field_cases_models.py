@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inference_runs import MODEL, QUICK, ask, lines, open_items
-from model_server import DROP, Body, Fault, Script, error, model_server
+from inference_runs import MODEL, QUICK, ask, content, lines, open_items
+from model_server import DROP, LIMIT, Body, Fault, ModelServer, Script, error, model_server, slow
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
@@ -32,6 +32,27 @@ def asked_with(
     provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)
     run = Run(folder, settings_of(provider, ""), provider)
     return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
+
+
+def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> None:
+    refused = 0
+    servers: list[ModelServer] = []
+
+    def fault(body: Body, before: int) -> Fault:
+        nonlocal refused
+        if servers[0].seen.open_now > 8:
+            refused += 1
+            return LIMIT
+        return slow(0.05)
+
+    with model_server(Script(fault)) as server:
+        servers.append(server)
+        options = RunConfig(concurrency=32, retries=QUICK)
+        ended = ask(server.url, tmp_path, open_items(200), options)
+    assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 200
+    assert ended.stopped == ""
+    # Of the first 32 at once 24 are too many; then one more is tried every few rounds.
+    assert refused == ended.progress.retries < 60
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -116,6 +137,20 @@ def with_little_room(size: int, url: str, path: str) -> str:
 def told_with_little_room(*given: Any) -> str:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(with_little_room, *given).result()
+
+
+def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -> None:
+    reply = "A" * 200  # so that the answers take more room than the audit
+    with model_server(Script(reply=lambda body: reply)) as server:
+        told = told_with_little_room(6_000, server.url, str(tmp_path))
+        assert told.startswith(str(tmp_path / RESPONSES))
+        assert "start the same run again" in told
+        kept = lines(tmp_path)
+        assert 0 < len(kept) < 60
+        assert all(line["text"] == reply for line in kept)
+        ended = ask(server.url, tmp_path, open_items(60))
+    assert ended.progress.before == len(kept)
+    assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
 
 
 def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
