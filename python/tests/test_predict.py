@@ -17,10 +17,9 @@ import pyarrow as pa
 import pytest
 from builds import Build
 from commands import PROJECT_ROOT
-from marks import slow_after
 from postgres_server import connect
 from scipy.stats import skew
-from tables import table
+from tables import slow_after, table
 
 from medeval.scoring.resample import Floats
 from medeval.tasks.mimic3 import baseline as baselines

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import stat
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from export_tables import Tables, fill_duckdb, fill_postgres, refusal, run, warehouse_folder
-from hypothesis import given
-from hypothesis import strategies as st
+from export_tables import Tables, fill_duckdb, refusal, run, warehouse_folder
 from tables import table
 
 from medeval.models.clinical_case import ClinicalCase
@@ -22,7 +19,6 @@ GIVEN = table("export_cdm")
 LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]
 # What whole exports hold, by their rules and options.
 RECORDED = table("export_cdm_files")
-FILES = ("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json")
 Export = Callable[..., Path]
 
 
@@ -163,39 +159,6 @@ def test_tables_that_cannot_be_exported_are_named_and_the_export_before_stays(
 # Engines and numbers
 
 
-def test_postgres_gives_the_same_bytes_as_duckdb(
-    export: Export,
-    postgres_database: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for variable, value in postgres_database.items():
-        monkeypatch.setenv(variable, value)
-    schemas = ("cdm_note_extract", "mimiciv_hosp", "mimiciv_note")
-    place = "; ".join(f"{postgres_database['PGDATABASE']}.{schema}" for schema in schemas)
-    builds: list[Sequence[Any]] = [
-        [*GIVEN["tables"]["medeval.builds"][0][:-3], "schema", place, True]
-    ]
-    fill_postgres(postgres_database, LAYOUT, made(changes={"medeval.builds": builds}))
-    out = tmp_path / "postgres"
-    for options in ([], ["--first-only"], ["--num-cases", "1"]):
-        folder = export(made(), options)
-        assert run("--task", "cdm", "--target", "postgres", "--out", out, *options) == 0
-        for name in FILES:
-            assert (folder / name).read_bytes() == (out / "cdm" / name).read_bytes()
-
-
 @pytest.mark.parametrize(("number", "text"), GIVEN["doubles"])
 def test_a_double_as_text(number: float, text: str) -> None:
     assert float8_text(number) == text
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_the_text_of_a_double_reads_back_to_it(number: float) -> None:
-    text = float8_text(number)
-    assert struct.pack("<d", float(text)) == struct.pack("<d", number)
-    assert not text.endswith(".0")
-    assert ("e" in text) == (number != 0 and not 1e-4 <= abs(number) < 1e15)
-    digits = len(text.split("e")[0].replace(".", "").strip("-0"))
-    shortest = len(repr(number).split("e")[0].replace(".", "").strip("-0"))
-    assert shortest <= digits <= max(17, shortest)

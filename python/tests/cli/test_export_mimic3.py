@@ -14,16 +14,14 @@ from typing import Any
 
 import duckdb
 import pytest
-import yaml
 from export_tables import manifest, refusal, run, warehouse_folder
-from marks import slow_after
+from tables import slow_after, table
 
 from medeval.warehouse import Target, open_warehouse
 
 # Small tables as they are published, and what is written of them.
-GIVEN = Path(__file__).parents[1] / "tables"
-TABLES = (GIVEN / "mimic3_export.sql").read_text(encoding="utf-8")
-CASES = yaml.safe_load((GIVEN / "mimic3_export.yaml").read_text(encoding="utf-8"))
+CASES = table("mimic3_export")
+TABLES = CASES["tables"]
 NEW_BUILD = """insert into medeval.builds select * replace (4 as sequence_number, 'run-4' as
     invocation_id) from medeval.builds where sequence_number = 2"""
 Export = Callable[..., Path]
@@ -86,19 +84,6 @@ def test_files_have_the_rows_of_the_benchmark(
     assert {name: found[name] for name in case["files"]} == case["files"]
     # No stay has a series that its task does not list.
     assert {name for name in found if "episode" in name} <= case["files"].keys()
-
-
-def test_the_layouts_stand_beside_each_other(export: Export) -> None:
-    own = contents(export("--task", "los", "--task", "ihm") / "mimic3")
-    out = export("--layout", "mimic3-benchmarks", "--task", "ihm")
-    out = export("--layout", "mimic3-benchmarks", "--task", "los")
-    assert contents(out / "mimic3") == own
-    beside = out / "mimic3-benchmarks"
-    assert check_manifest(beside)["tasks"].keys() == {
-        *("in_hospital_mortality", "length_of_stay", "timeseries")
-    }
-    listfile = "train/listfile.csv"
-    assert (beside / "length-of-stay" / listfile).read_bytes() == own[f"length_of_stay/{listfile}"]
 
 
 # One export after another
@@ -197,14 +182,6 @@ def test_tables_that_cannot_be_exported_are_named(
     out = database.parent / "out"
     assert case["says"] in refusal(capsys, "--out", out, *case.get("args", "").split())
     assert not list(out.rglob("*.csv"))
-
-
-def test_a_warehouse_that_is_none(capsys: pytest.CaptureFixture[str], database: Path) -> None:
-    message = refusal(capsys)
-    assert f"There is no warehouse {database}" in message
-    assert "`dbt build --select cdm mimic3 mtsamples yier --target duckdb`" in message
-    database.write_text("hello" * 1000)
-    assert "cannot be opened" in refusal(capsys)
 
 
 def test_relative_warehouse_is_looked_for_in_the_current_folder(

@@ -112,17 +112,6 @@ def test_a_result_that_cannot_be_added_changes_nothing() -> None:
     assert (len(report.detailed_results), report.overall_scores) == (1, {"a": 0.5})
 
 
-def test_a_score_that_was_taken_out_begins_anew() -> None:
-    report = report_of(result("t", a=0.5, b=0.1), result("t", a=0.7), result("u", a=0.2))
-    del report.task_scores["t"]["a"], report.task_scores["u"]
-    read = BenchmarkReport.from_json(report.to_json())
-    assert read.metric_counts == {"t": {"b": 1}}
-    for each in (report, read):
-        each.add_evaluation_result(result("t", a=0.1))
-        assert each.task_scores == {"t": {"a": 0.1, "b": 0.1}}
-        assert each.metric_counts["t"]["a"] == 1
-
-
 @pytest.mark.parametrize(
     ("renormalize", "second", "overall"), [(True, 0.8, 0.8375), (False, 0.2, 0.5375)]
 )

@@ -244,18 +244,6 @@ def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
         evaluate(tmp_path, right_below(2), [questions(2)], harness={"on_task_end": stop})
 
 
-def test_a_model_that_was_loaded_is_let_go_of_and_others_are_not(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    runner.load_model("mine", "interface", model=right_below(2))
-    with harness_for(tmp_path, questions(2), runner=runner) as harness:
-        harness.evaluate("other", ["questions"], "interface", model=right_below(1))
-        assert runner.loaded == ("mine",)
-        report = harness.evaluate("mine", ["questions"])
-    assert report.overall_scores["accuracy"] == 1.0
-    assert report.metadata["model"]["type"] == "interface"
-    assert runner.loaded == ("mine",)
-
-
 def test_a_harness_takes_a_folder_or_a_loader_or_a_registry(tmp_path: Path) -> None:
     loader = TaskLoader(bundled_tasks_dir())
     assert EvaluationHarness(loader=loader).tasks.discover() == loader.discover_tasks()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT
-from harness_runs import BUNDLED, always, harness_for, questions
-from model_server import Script, model_server
+from harness_runs import always, harness_for, questions
 
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
@@ -68,32 +66,6 @@ def test_secrets_are_in_neither_record_nor_error(tmp_path: Path) -> None:
     text = report.to_json() + all_text(tmp_path)
     for secret in (KEY, "own-value-0123", "inner-token-99", "user:pass"):
         assert secret not in text
-
-
-def test_the_key_of_endpoints_is_in_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TESTED_API_KEY", KEY)
-    task = BUNDLED.load_task("clinical_qa_basic")
-    script = Script(reply=lambda body: json.dumps({"answer": "pancreas"}))
-    with (
-        model_server(script) as server,
-        harness_for(tmp_path, cache_dir=tmp_path / "cache") as harness,
-    ):
-        options: dict[str, Any] = {"key_variable": "TESTED_API_KEY", "max_tokens": 40, "seed": 3}
-        options |= {"base_url": server.url, "report_formats": ["json", "yaml", "md", "csv", "html"]}
-        report = harness.evaluate("chat", [task.task_id], "openai", **options)
-        harness.evaluate("chat", [task.task_id], "openai", **options)
-        assert server.seen.requests == len(task.inputs)
-    gold = [row["answer"] for row in task.expected_outputs]
-    assert report.task_scores[task.task_id]["accuracy"] == gold.count("pancreas") / len(gold) > 0
-    result = report.detailed_results[0]
-    assert result.metadata["outcomes"]["answered"] == len(gold)
-    assert len(result.metadata["measured"]) == len(gold)
-    assert all(one["usage"] for one in result.metadata["measured"])
-    assert report.metadata["prompt_version"]
-    assert report.metadata["model"]["parameters"]["max_tokens"] == 40
-    assert KEY not in report.to_json() + all_text(tmp_path)
 
 
 def blocks(language: str, page: str = PAGE) -> list[str]:

@@ -165,27 +165,3 @@ def test_a_missing_extra_is_named_and_its_metric_not_listed() -> None:
     assert isinstance(caught.value, UserError)
     assert isinstance(caught.value, ImportError)
     assert "bertscore" not in default_registry()
-
-
-class OwnEndError(BaseException):
-    """What a library raises that wants to be caught by nobody."""
-
-
-@pytest.mark.parametrize("per_item", [True, False])
-@pytest.mark.parametrize(
-    "raised", [ValueError, SystemExit, GeneratorExit, asyncio.CancelledError, OwnEndError]
-)
-def test_whatever_a_function_raises_is_an_error_and_an_interrupt_stays_one(
-    tmp_path: Path, raised: type[BaseException], per_item: bool
-) -> None:
-    (tmp_path / "model.py").write_text("def predict(rows): raise RAISED", encoding="utf-8")
-    runner = ModelRunner()
-    function = runner.load_model({"path": tmp_path / "model.py", "per_item": per_item})
-    function.__globals__["RAISED"] = raised
-    batch = {} if per_item else {"batch": 2}
-    error = {"type": raised.__name__, "attempts": 1, **batch}
-    assert runner.run_model(NOTES[:2]) == [{"error": error}] * 2
-    if raised is ValueError:
-        function.__globals__["RAISED"] = KeyboardInterrupt
-        with pytest.raises(KeyboardInterrupt):
-            runner.run_model(NOTES[:2])

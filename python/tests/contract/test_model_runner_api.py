@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from tables import table
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
-from medeval.inference.openai_replies import LONGEST
 from medeval.models.schemas import Row
 
 TABLES = table("model_runner")
@@ -147,13 +145,3 @@ def test_what_cannot_be_posted_is_an_error_at_once(tmp_path: Path) -> None:
         runner.run_model("m", ROWS, top_p=1)
     with pytest.raises(ValueError, match="cannot be posted as JSON"):
         runner.run_model("m", [{"value": float("nan")}], data_class="open")
-
-
-@pytest.mark.parametrize("status", [200, 400])
-def test_a_response_is_cut_at_its_size_and_read_as_utf_8(tmp_path: Path, status: int) -> None:
-    bomb = Page(status, gzip.compress(b"[" + b" " * LONGEST), {"Content-Encoding": "gzip"})
-    outputs, _ = run(lambda *_: bomb, tmp_path / "a", size=5, max_retries=0)
-    assert {output["error"]["type"] for output in outputs} == {"broken_reply"}
-    named = {"Content-Type": "application/json; charset=base64"}
-    outputs, _ = run(lambda _, batch: Page(200, ["\u00e9"] * len(batch), named), tmp_path / "b")
-    assert outputs[0]["label"] == "\u00e9"

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import BAD_KEY, BAD_REQUEST, Body, Fault, Script, model_server, prompt_of
+from model_server import BAD_REQUEST, Body, Fault, Script, model_server, prompt_of
 from tables import table
 
-from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
+from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_prompts import messages_for, response_format_for
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
-from medeval.models.task_types import MultipleChoiceTask
 
 TABLES = table("model_runner")
 TASK = TaskLoader().load_task("clinical_qa_basic")
@@ -88,35 +87,6 @@ def test_a_reply_without_answer_is_an_error(tmp_path: Path, reply: Any, output: 
     with model_server(Script(reply=lambda body: reply)) as server:
         outputs = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:1], task=TASK)
     assert outputs == [output]
-
-
-def test_a_question_with_options_is_answered_by_letters(tmp_path: Path) -> None:
-    rows = [{"question": "one", "options": ["x", "y"], "answer": "B"}]
-    rows.append({"question": "two", "options": ["x", "y", "z"], "answer": "A"})
-    task = MultipleChoiceTask("quiz", dataset=rows, data_class="open")
-    replies = {"one": "The answer is B.", "two": "None of these."}
-    script = Script(reply=lambda body: replies["one" if "one" in prompt_of(body) else "two"])
-    with model_server(script) as server:
-        outputs = chat_runner(server.url, tmp_path).run_model("m", task.inputs, task=task)
-        assert not any("response_format" in body for body in server.seen.bodies)
-    assert outputs == [{"answer": "B"}, {"error": {"type": "unparsed", "attempts": 1}}]
-    assert task.score([outputs[0], {}])["accuracy"].value == 0.5
-
-
-def test_a_key_that_is_refused_stops_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TESTED_KEY", KEY)
-    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
-        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY", concurrency=1)
-        with pytest.warns(ModelStoppedWarning, match="HTTP 401"):
-            outputs = runner.run_model("m", TASK.inputs, task=TASK)
-        assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
-    assert server.seen.requests == 1
-    assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
-    told = json.dumps([outputs, runner.model("m").settings])
-    files = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file()]
-    assert KEY not in told + "".join(files)
 
 
 def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 from contextlib import nullcontext
@@ -98,23 +97,6 @@ def test_the_files_own_id_wins_and_leads_out_of_no_folder(tmp_path: Path) -> Non
     written(folder, "second.yaml", **QA, task_id="own")
     with pytest.raises(ValueError, match=r"file\.yaml, second\.yaml"):
         TaskLoader(folder).load_task("own")
-
-
-def test_a_changed_file_is_read_again_and_only_then(tmp_path: Path) -> None:
-    path = written(tmp_path, **QA, description="a")
-    loader = TaskLoader(tmp_path)
-    assert loader.load_task("task") is loader.load_task("task")
-    written(tmp_path, **QA, description="longer")
-    second = loader.load_task("task")
-    assert second.description == "longer"
-    state = path.stat()
-    written(tmp_path, **QA, description="equals")
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert loader.load_task("task") is second
-    assert loader.load_task("task", reload=True).description == "equals"
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        loader.load_task("task")
 
 
 def test_the_list_leaves_broken_files_out_with_a_warning(tmp_path: Path) -> None:

@@ -109,15 +109,6 @@ def test_an_explicit_schema_keeps_its_own_keys_and_names_the_answer() -> None:
     assert task.evaluate([{"label": "contradiction"}, {"label": "x"}])["accuracy"] == 0.5
 
 
-def test_references_are_the_outputs_of_the_rows_where_there_are_any() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION])
-    task.expected_outputs = [{"answer": "other"}]
-    assert task.evaluate([QUESTION["output"]])["accuracy"] == 1
-    without = MedicalQATask("x", dataset=[{"input": {"question": "q"}}])
-    without.expected_outputs = [{"answer": "other"}]
-    assert without.evaluate([{"answer": "other"}])["accuracy"] == 1
-
-
 @pytest.mark.parametrize("outputs", [[], [QUESTION["output"]] * 2])
 def test_lengths_that_differ_and_other_bad_calls(outputs: list[dict[str, str]]) -> None:
     task: EvaluatedTask = MedicalQATask("x", dataset=[QUESTION])
@@ -172,14 +163,6 @@ def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> 
             assert {value for metric, value in best.items() if metric != "readability"} == {1}
             worst = task.evaluate([{}, {}], level="proper")
             assert set(worst.values()) <= {0, None}
-
-
-def test_rows_without_an_output_have_an_empty_expected_one(tmp_path: Path) -> None:
-    task = MedicalQATask("x")
-    task.load_data(write(tmp_path, "rows.json", [QUESTION, {"input": {"question": "open"}}]))
-    assert task.expected_outputs == [QUESTION["output"], {}]
-    task.load_data(write(tmp_path, "rows.csv", 'input,output\n"{""question"": ""q""}",\n'))
-    assert (task.inputs, task.expected_outputs) == ([{"question": "q"}], [{}])
 
 
 @pytest.mark.parametrize(("name", "content", "message"), TABLES["files"])

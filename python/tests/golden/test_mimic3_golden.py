@@ -6,15 +6,11 @@ import csv
 import gzip
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builds import Build
-
-from medeval.tasks.mimic3.export import UNCLEANED
 
 pytestmark = pytest.mark.slow
 
@@ -79,51 +75,6 @@ def test_time_series_equal_the_golden_cell_for_cell(golden: Path, reference_expo
         assert found == expected[path.parent.name, episode], path
 
 
-def text(name: str, value: Any) -> str:
-    """Return a value as the benchmark's programs write it."""
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d" if name in ("dob", "dod") else "%Y-%m-%d %H:%M:%S")
-    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
-
-
-# Columns of the file by those of the table, where they are not called alike.
-RENAMED = {"timeseries_rows": "timeseries_row_count", "first_hour_in_window": "first_hour_in_stay"}
-
-
-@pytest.mark.parametrize(
-    ("file", "table", "left_out"),
-    [
-        ("all_stays", "mimic3_stays", set()),
-        ("all_diagnoses", "int_mimic3__diagnoses", set()),
-        (
-            "episodes",
-            "int_mimic3__episodes",
-            {"label_rows", "rows_in_icu_window", "last_hour_in_window"},
-        ),
-    ],
-)
-def test_tables_equal_the_golden(
-    golden: Path, build: Build, file: str, table: str, left_out: set[str]
-) -> None:
-    header, *lines = read(golden / f"{file}.csv")
-    columns = [name.lower() for name in header if name not in left_out]
-    chosen = [RENAMED.get(name, name) for name in columns]
-    rows = build.rows(f"select {', '.join(chosen)} from mimic3.{table}")
-    found = Counter(tuple(map(text, columns, row)) for row in rows)
-    kept = [number for number, name in enumerate(header) if name not in left_out]
-    assert found == Counter(tuple(line[number] for number in kept) for line in lines)
-
-
-def test_phenotype_labels_equal_the_golden(golden: Path, build: Build) -> None:
-    header, *lines = read(golden / "phenotype_labels.csv")
-    names = dict(build.rows("select phenotype_name, phenotype_id from mimic3.phenotypes"))
-    columns = ", ".join(f"label_{names[name]}" for name in header)
-    rows = build.rows(
-        f"select {columns} from mimic3.int_mimic3__phenotype_labels order by icustay_id"
-    )
-    assert [[str(cell) for cell in row] for row in rows] == lines
-
-
 def test_counters_of_the_event_check_equal_the_golden(golden: Path, build: Build) -> None:
     expected = {
         name: int(value) for name, value in list(read(golden / "validate_events_counts.csv"))[1:]
@@ -148,20 +99,6 @@ def test_attrition_has_the_golden_counts_after_each_step(golden: Path, build: Bu
         unit = units[identifier]
         found = before[unit, "transfer"] if step == "start" else after[unit, rules[step]]
         assert found == int(count), (step, unit)
-
-
-def test_each_variable_has_as_many_rows_as_in_the_golden(golden: Path, build: Build) -> None:
-    with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
-        header, *lines = csv.reader(file)
-    expected = {
-        name.lower().replace(" ", "_"): sum(line[column] != "" for line in lines)
-        for column, name in enumerate(header[3:], start=3)
-    }
-    assert expected["capillary_refill_rate"] == 15
-    columns = [f"{name}_text" if name in UNCLEANED else name for name in expected]
-    counts = ", ".join(f"count({column})" for column in columns)
-    (row,) = build.rows(f"select {counts} from mimic3.mimic3_episode_timeseries")
-    assert row == tuple(expected.values())
 
 
 def test_the_demo_is_open_data_of_a_known_edition(build: Build) -> None:

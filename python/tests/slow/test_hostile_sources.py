@@ -10,30 +10,10 @@ import pytest
 
 from medeval import files
 from medeval.errors import UserError
-from medeval.models.text_files import read_yaml
 from medeval.raw_files import RawFile, count_rows, read_header
 from medeval.tasks.mimic3.predictions import read_rows
 from medeval.tasks.mimic3.task import InHospitalMortality
 from medeval.tasks.mtsamples.notes import read_notes
-
-DOUBLING = "a0: &a0 [x]\n" + "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
-)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [DOUBLING, "a: &a 1\nb: *a\n", "a: &a {k: 1}\nb: {<<: *a}\n", "a: &a [*a]\n", "&k k: *k\n"],
-    ids=["doubling", "scalar", "merge", "itself", "key"],
-)
-def test_an_alias_of_yaml_is_refused_with_its_line(text: str) -> None:
-    with pytest.raises(ValueError, match=r"line \d+: an alias \(\*name\) is not read: write"):
-        read_yaml(text)
-
-
-def test_a_number_of_yaml_that_is_too_long_is_an_error() -> None:
-    with pytest.raises(ValueError, match="digits"):
-        read_yaml(f"a: {'9' * 5000}")
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ agree, a slip of one of them is unlikely.
 from __future__ import annotations
 
 import csv
-import gzip
 import math
 import subprocess
 import sys
-from collections import Counter
-from itertools import chain, groupby, product
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -30,11 +28,6 @@ def patient_by_patient(source: Path, folder: Path) -> Path:
     program = Path(__file__).parents[1] / "oracles" / "patient_by_patient.py"
     subprocess.run([sys.executable, program, source, folder, folder / "timeseries"], check=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def of_shared_demo(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return patient_by_patient(shared / "data" / "mimic3_demo", tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture(scope="module")
@@ -72,28 +65,6 @@ def check_series(folder: Path, expected: dict[str, Rows], at_least: int) -> None
         assert [len(row) for row in ours] == [len(row) for row in theirs], name
         cells = zip(chain.from_iterable(ours), chain.from_iterable(theirs), strict=True)
         assert [pair for pair in cells if not same_cell(*pair)] == [], name
-
-
-@pytest.mark.parametrize("listfile", LISTFILES)
-def test_rows_are_those_of_the_golden_listfiles(
-    listfile: str, of_shared_demo: Path, shared: Path
-) -> None:
-    golden = read_rows(shared / "golden" / "mimic3_demo" / listfile)
-    rows = read_rows(of_shared_demo / listfile)
-    assert rows[0] == golden[0]
-    assert Counter(map(tuple, rows)) == Counter(map(tuple, golden))
-
-
-def test_time_series_are_the_golden_ones(of_shared_demo: Path, shared: Path) -> None:
-    path = shared / "golden" / "mimic3_demo" / "root_timeseries.csv.gz"
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        header, *lines = csv.reader(file)
-    golden = {
-        f"{subject}_episode{episode}_timeseries.csv": [header[2:], *(row[2:] for row in rows)]
-        for (subject, episode), rows in groupby(lines, key=lambda row: row[:2])
-    }
-    check_series(of_shared_demo / "timeseries", golden, 114)
-    assert len(golden) == 114
 
 
 @pytest.mark.parametrize("listfile", LISTFILES)

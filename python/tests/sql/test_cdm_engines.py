@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,11 +16,6 @@ from case_files import read_cases
 from commands import PROJECT_ROOT
 from postgres_server import connect
 from tables import table
-
-
-def file_hashes(folder: Path) -> dict[str, str]:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return {file["path"]: file["sha256"] for file in manifest["files"]}
 
 
 @pytest.mark.parametrize("table", CDM_PUBLISHED)
@@ -44,9 +38,9 @@ def test_every_published_table_is_compared(cdm_duckdb: Build) -> None:
 def test_files_are_identical(
     cdm_duckdb: Build, cdm_postgres: Build, options: tuple[str, ...]
 ) -> None:
-    exported = file_hashes(cdm_duckdb.export(*options))
+    exported = cdm_duckdb.hashes(*options)
     assert set(exported) == {"benchmark.json", "benchmark.jsonl", "lab_test_mapping.json"}
-    assert exported == file_hashes(cdm_postgres.export(*options))
+    assert exported == cdm_postgres.hashes(*options)
 
 
 EVENTS = {
@@ -93,7 +87,7 @@ def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
     build = build_floor(
         "cdm", tmp_path, SYNTHETIC_IV, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
     )
-    assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())
+    assert build.hashes() == cdm_duckdb.hashes()
 
 
 def test_postgres_gives_the_same_files_in_any_time_zone(
@@ -104,7 +98,7 @@ def test_postgres_gives_the_same_files_in_any_time_zone(
         connection.execute(f"alter database \"{name}\" set timezone to 'America/New_York'".encode())
     build = build_floor("cdm", tmp_path, SYNTHETIC_IV, postgres_database, models_only=True)
     assert build.rows("select current_setting('timezone')") != [("UTC",)]
-    assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())
+    assert build.hashes() == cdm_duckdb.hashes()
 
 
 CHANGES = table("cdm_source_cells")

@@ -13,8 +13,7 @@ from builds import MODELS_ONLY
 from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
 from folder_changes import change, filled
-from marks import slow_after
-from tables import table
+from tables import slow_after, table
 
 STAGING = ("run", "--select", "models/cdm/staging")
 ROWS = table("cdm_sources")
@@ -172,43 +171,6 @@ def test_release_1_0_as_downloaded(
     output = warehouse.builds(*STAGING, **variables)
     assert "are ignored" not in output
     assert warehouse.staged() == plain_rows
-
-
-@pytest.mark.slow
-def test_a_table_in_hosp_and_in_core(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
-) -> None:
-    as_release_1_0(folder)
-    both = folder / "hosp" / "patients.csv", folder / "core" / "patients.csv.gz"
-    write(both[0], TABLES["hosp"]["patients"])
-    output = warehouse.builds(*STAGING, **named(folder))
-    assert f"patients is there in 2 forms with 2 rows each; {both[1]} is read." in output
-    assert warehouse.staged() == plain_rows
-    write(both[0], TABLES["hosp"]["patients"] + "12,F,50,2150,2008 - 2010,\n")
-    says = (f"{both[1]} (2 rows), {both[0]} (3 rows). Keep the one that is complete.",)
-    warehouse.stops(*STAGING, says=says, **named(folder))
-
-
-@pytest.mark.slow
-def test_tests_of_what_was_never_built_stop_with_one_sentence(
-    worker: Worker, folder: Path, tmp_path: Path
-) -> None:
-    warehouse = Warehouse(worker, tmp_path)
-    says = (
-        "The tests of cdm and mimic3 and mimic3_features and mtsamples and yier read tables that "
-        "were never built: run `dbt build --select cdm mimic3 mimic3_features mtsamples yier`.",
-    )
-    output = warehouse.stops("test", says=says)
-    assert "ERROR=" not in output.replace("ERROR=0", "").replace("ERROR=1", "")
-    warehouse.builds("build", "--select", "cdm", *MODELS_ONLY)
-    output = warehouse.builds("test")
-    left_out = [line.split("  ", 1)[1] for line in output.splitlines() if "left out" in line]
-    assert left_out == [
-        f"{floor} is not built, so its tests are left out (`dbt build --select {floor}`)."
-        for floor in ("mimic3", "mimic3_features", "mtsamples", "yier")
-    ]
-    assert "PASS=" in output
-    warehouse.stops("test", "--select", "yier", says=("The tests of yier read tables that were",))
 
 
 @pytest.mark.slow

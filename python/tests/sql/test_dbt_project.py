@@ -10,16 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cdm_folder
 import duckdb
 import mimic3_folder
 import pytest
+import yaml
 from builds import MODELS_ONLY as MODELS
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import filled
-from marks import slow_after
-from tables import table
+from postgres_server import connect
+from tables import slow_after, table
 
 GIVEN = table("dbt_project")
 MARKER = "Zqvmarker"
@@ -78,7 +80,18 @@ def test_unit_tests_mean_their_own_values_of_the_variables(
     assert "ERROR=0" in told
 
 
-# Tables that nothing has tested
+@pytest.mark.slow
+def test_every_variable_of_the_project_is_checked(built: Worked) -> None:
+    declared = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text())["vars"]
+    for name in declared.keys() - {"cdm_cohort_file"}:
+        is_schema = name.endswith("_schema")
+        said = "A schema cannot be called" if is_schema else f"The variable {name} is"
+        for value in GIVEN["hostile"] if name == "yier_schema" else GIVEN["hostile"][:1]:
+            run_with = ("seed", "--select", "yier", "--vars", json.dumps({name: value}))
+            built.stops(*run_with, says=(said, name))
+
+
+# Tables that nothing has tested, and what builds log of their sources
 
 
 @pytest.mark.slow
@@ -102,6 +115,27 @@ def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> N
         assert row.get("says", "") in done.stderr
         assert (done.stderr == "") == (row["tests"] == "passed")
     assert manifest["settings"] == {"yier_schema": "yier_source", "double_type": "double precision"}
+
+
+@pytest.mark.slow
+def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path: Path) -> None:
+    built = Worked(worker, tmp_path)
+    questions = tmp_path / "questions.json"
+    shutil.copy(PROJECT_ROOT / "demo" / "yier" / "questions.json", questions)
+    models = ("build", "--select", "yier", *MODELS)
+    built.builds(*models, YIER=questions)
+    link = tmp_path / "link.json"
+    link.symlink_to(questions)
+    export = ("export", "--task", "yier", "--out", tmp_path / "out")
+    env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_YIER": str(link)}
+    assert run_medeval(*export, env=env).returncode == 0
+    questions.write_text("[{]")
+    built.stops(*models, says=("is not JSON",), YIER=questions)
+    done = run_medeval(*export, env=env)
+    assert done.returncode == 2
+    assert "stopped at its source" in done.stderr
+    # Nothing was built of the broken file: what is named stands against what was built before it.
+    built.stops(*models, says=("would take its place",))
 
 
 # Previews
@@ -199,3 +233,80 @@ def test_the_commands_say_where_the_project_is_not(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"The dbt project in {os.path.realpath(tmp_path)} is not medeval" in done.stderr
     assert "dbt deps" in done.stderr
+
+
+# PostgreSQL
+
+
+def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
+    tmp_path: Path, postgres_database: dict[str, str]
+) -> None:
+    source = cdm_folder.write_folder(tmp_path / "mimic")
+    ids = tmp_path / "ids.txt"
+    ids.write_text("20000002\n20000001\n")
+    env = dict(postgres_database)
+    loaded = run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env)
+    assert loaded.returncode == 0, loaded.stderr
+    run = ("run", "--target", "postgres", "--select", "stg_cdm__cohort_list")
+    done = run_dbt(*run, env=env, folder=tmp_path)
+    assert done.returncode != 0
+    assert "A list of 2 admissions is loaded (cdm_note_extract.cohort_list)" in done.stdout
+    assert "not named" in done.stdout
+    with connect(env) as connection:
+        (row,) = connection.execute(
+            "select source_kind, source_location, succeeded from medeval.builds"
+        ).fetchall()
+        places = [f"{env['PGDATABASE']}.{name}" for name in ("mimiciv_hosp", "mimiciv_note")]
+        assert row[0] == "schema"
+        assert str(row[1]).split("; ")[:2] == places
+        assert row[2] is None
+        # A list that somebody else has put there, and one under the reference's rules.
+        connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
+        done = run_dbt(
+            *("run", "--target", "postgres", "--select", "int_cdm__candidates"),
+            *("--vars", "{cdm_rules: reference}"),
+            env=env,
+            folder=tmp_path,
+        )
+        assert "A list of 1 admissions is loaded" in done.stdout
+        connection.execute(
+            "drop table cdm_note_extract.cohort_list;"
+            "create table cdm_note_extract.cohort_list as"
+            " select '1' as list_position, '20000001' as hadm_id"
+        )
+        done = run_dbt(*run, env=env, folder=tmp_path)
+        assert "A list of 1 admissions is loaded" in done.stdout
+        # With either quote, in variables of either kind.
+        hostile = {
+            "mimic4_hosp_schema": GIVEN["hostile"][0],
+            "cdm_extract_schema": GIVEN["hostile"][1],
+        }
+        done = run_dbt(*run, "--vars", json.dumps(hostile), env=env, folder=tmp_path)
+        assert done.returncode != 0
+        assert "A schema cannot be called" in done.stdout
+        names = "select relname from pg_class where relname = 'evil'"
+        assert connection.execute(names).fetchall() == []
+
+
+def test_a_source_table_of_postgres_may_be_a_materialized_view(
+    tmp_path: Path, postgres_database: dict[str, str]
+) -> None:
+    env = dict(postgres_database)
+    loaded = run_medeval("load", "mimic4", cdm_folder.write_folder(tmp_path / "mimic"), env=env)
+    assert loaded.returncode == 0, loaded.stderr
+    with connect(env) as connection:
+        connection.execute(
+            "alter table mimiciv_hosp.labevents rename to raw_labevents;"
+            "create materialized view mimiciv_hosp.labevents as"
+            " select * from mimiciv_hosp.raw_labevents"
+        )
+    # Previews before the first build, of it and of a table that a build would make, empty.
+    names = ("stg_cdm__labevents", "stg_cdm__discharge_free_text")
+    with connect(env) as connection:
+        connection.execute("drop schema cdm_note_extract cascade")
+    done = run_dbt("show", "--target", "postgres", "--select", *names, env=env, folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "| labevent_id |" in done.stdout
+    run = ("run", "--target", "postgres", "--select", names[0])
+    done = run_dbt(*run, env=env, folder=tmp_path)
+    assert done.returncode == 0, done.stdout

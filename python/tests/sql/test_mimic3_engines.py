@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +10,6 @@ from builds import PUBLISHED, SYNTHETIC, Build, build_floor
 from postgres_server import connect, new_database
 
 ZONES = ("UTC", "America/New_York", "Asia/Shanghai")
-
-
-def file_hashes(folder: Path) -> dict[str, str]:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return {file["path"]: file["sha256"] for file in manifest["files"]}
 
 
 @pytest.mark.parametrize("table", PUBLISHED)
@@ -37,11 +31,9 @@ def test_published_tables_of_the_open_demo_are_identical(
 
 
 def test_files_are_identical(synthetic_duckdb: Build, synthetic_postgres: Build) -> None:
-    exported = file_hashes(synthetic_duckdb.export("--order", "reference", "--timeseries"))
+    exported = synthetic_duckdb.hashes("--order", "reference", "--timeseries")
     assert len(exported) > 200
-    assert exported == file_hashes(
-        synthetic_postgres.export("--order", "reference", "--timeseries")
-    )
+    assert exported == synthetic_postgres.hashes("--order", "reference", "--timeseries")
 
 
 @pytest.mark.parametrize(
@@ -53,9 +45,7 @@ def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
     build = build_floor(
         "mimic3", tmp_path, SYNTHETIC, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
     )
-    assert file_hashes(build.export("--timeseries")) == file_hashes(
-        synthetic_duckdb.export("--timeseries")
-    )
+    assert build.hashes("--timeseries") == synthetic_duckdb.hashes("--timeseries")
 
 
 @pytest.fixture
@@ -75,6 +65,4 @@ def test_postgres_gives_the_same_files_in_any_time_zone(
 ) -> None:
     build = build_floor("mimic3", tmp_path, SYNTHETIC, database_of_a_zone, models_only=True)
     assert build.rows("select current_setting('timezone')") != [("UTC",)]
-    assert file_hashes(build.export("--timeseries")) == file_hashes(
-        synthetic_duckdb.export("--timeseries")
-    )
+    assert build.hashes("--timeseries") == synthetic_duckdb.hashes("--timeseries")

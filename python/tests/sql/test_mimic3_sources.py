@@ -343,25 +343,3 @@ def test_a_file_cut_at_a_line_end_stops_and_no_export_follows_until_a_whole_buil
         " order by sequence_number"
     )
     assert [succeeded for (succeeded,) in outcomes] == [False, True, False, False, False, True]
-
-
-@pytest.mark.slow
-def test_a_source_of_no_known_edition_only_warns(warehouse: Warehouse, folder: Path) -> None:
-    select = ("build", "--select", "+mimic3_source_tables", *WHOLE[3:])
-    output = warehouse.builds(*select, MIMIC3_DIR=folder)
-    assert output.count("are those of no known edition") == 1
-
-
-@pytest.mark.slow
-def test_a_retry_reads_the_source_again_and_ends_the_failure(worker: Worker, folder: Path) -> None:
-    warehouse = Warehouse(worker, folder)
-    path = folder / "mimic3.duckdb"
-    replace(folder, "patients", with_cell("patients", "dob", "2182-12-14 0"), ".csv.gz")
-    warehouse.stops(*STAYS, says=("column dob",), MIMIC3_DB=database(path, folder))
-    path.unlink()
-    write(folder / "patients.csv.gz", TABLES["patients"])
-    warehouse.builds("retry", MIMIC3_DB=database(path, folder))
-    outcomes = warehouse.rows(
-        "select succeeded from medeval.medeval.builds order by sequence_number"
-    )
-    assert outcomes == [(None,), (False,), (True,)]

@@ -9,18 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
-from marks import slow_after
 from mtsamples_listing import write_listing
 from postgres_server import connect
-from tables import table
+from tables import slow_after, table
 
 from medeval.errors import UserError
-from medeval.tasks.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
+from medeval.tasks.mtsamples.notes import PINNED, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = (
@@ -196,6 +194,7 @@ FAULTY: list[dict[str, Any]] = [
     {"lines": f'{{"filename": "a", "text": "x"}}\n{DEEP}', "said": "line 2 is nested too deep"},
     {"lines": f'{{"filename": "a", "text": {DEEP}', "said": "line 1 is nested too deep"},
     {"lines": f'{{"filename": {"7" * 5_000}, "text": "x"}}', "said": "no text called filename"},
+    {"lines": f'{{"filename": "{"x" * 2**24}"}}', "said": "line 1 has 16,777,2"},
 ]
 
 
@@ -222,25 +221,6 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         pytest.skip("this file system takes names in UTF-8 only")
     with pytest.raises(UserError, match=r"caf\\xe9.txt.*is not UTF-8"):
         read_notes(tmp_path)
-
-
-@pytest.mark.parametrize("surplus", [0, 1])
-def test_a_line_is_as_long_as_the_engine_reads_and_no_longer(tmp_path: Path, surplus: int) -> None:
-    path = tmp_path / "notes.jsonl"
-    bare = lines(("a", "")).rstrip()
-    line = bare[:-2] + b"x" * (LONGEST_LINE + surplus - len(bare)) + bare[-2:]
-    path.write_bytes(lines(("b", "y")) + line)
-    read = duckdb.sql(
-        f"select json ->> 'filename' from read_json_objects('{path}', format = 'newline_delimited')"
-    )
-    if surplus:
-        with pytest.raises(UserError, match="line 2 has 16,777,217 bytes, and there can be"):
-            read_notes(path)
-        with pytest.raises(duckdb.InvalidInputException, match="maximum_object_size"):
-            read.fetchall()
-    else:
-        assert sorted(read.fetchall()) == [("a",), ("b",)]
-        assert [note.filename for note in read_notes(path).notes] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -309,27 +289,6 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     assert warehouse.rows("select data_class from mtsamples.mtsamples_data_class") == [
         (data_class,)
     ]
-
-
-FAULTS = {
-    "mtsamples_no_section_is_shown": "update mtsamples.mtsamples_procedures"
-    " set question = question || ' FINDINGS: seen' where source_index = 0",
-    "mtsamples_every_note_is_accounted_for": "delete from mtsamples.mtsamples_procedures"
-    " where source_index = 0",
-    "mtsamples_procedures_have_a_reference": "update mtsamples.mtsamples_procedures"
-    " set answer = '' where source_index = 0",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("test", FAULTS)
-def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, test: str) -> None:
-    warehouse = Worked(worker, tmp_path)
-    shutil.copy(demo.folder / "medeval.duckdb", warehouse.path)
-    warehouse.builds("test", "--select", test)
-    with duckdb.connect(warehouse.path) as connection:
-        assert connection.execute(FAULTS[test]).fetchall() == [(1,)]
-    warehouse.stops("test", "--select", test, says=("ERROR=1",))
 
 
 def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from builds import Build
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
-from marks import slow_after
-from tables import table
+from tables import slow_after, table
 
-from medeval.tasks.yier.files import Document
-from medeval.tasks.yier.questions import check_records, clean_questions
+from medeval.tasks.yier.questions import check_records
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
@@ -128,17 +126,6 @@ def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_pat
         assert duckdb.rows(query) == postgres.rows(query)
 
 
-def test_a_record_that_is_mended_is_marked_no_more() -> None:
-    def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return clean_questions(Document(content, "array"))[0]
-
-    once = cleaned([{**RECORDS[0], "sample_id": "a"}])
-    assert once[0]["refused_by_check"] == "context: Input should be a valid string"
-    assert cleaned(once) == once
-    (mended,) = cleaned([{**once[0], "context": "体温 38℃"}])
-    assert "refused_by_check" not in mended
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     slow_after(
@@ -160,19 +147,3 @@ def test_what_is_wrong_with_a_file_is_named(
     path.write_bytes(content)
     warehouse = Worked(worker, tmp_path)
     warehouse.stops(*MODELS, says=(f"{path}{said}", "load"), YIER=path)
-
-
-@pytest.mark.slow
-def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
-    """Curly quotes, full-width commas, GB18030, and an answer that is a letter."""
-    damaged = (
-        "[{“context”：null，“question”: “选哪个”，“selection”: [“甲”，“乙”]，"
-        "“answer_choices”: [“B”]，“sample_id”: 7，“source”: “s”}]"
-    )
-    path, out = tmp_path / "damaged.json", tmp_path / "clean.jsonl"
-    path.write_bytes(damaged.encode("gb18030"))
-    done = run_medeval("load", "yier", path, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert "gb18030" in done.stdout
-    built = run_dbt(*MODELS, env={"MEDEVAL_YIER": str(out)}, folder=tmp_path)
-    assert built.returncode == 0, built.stdout

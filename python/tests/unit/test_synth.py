@@ -14,9 +14,9 @@ from typing import Any
 
 import duckdb
 import pytest
-import yaml
 from commands import PROJECT_ROOT, run_medeval
 from in_process import Main, main_in
+from tables import table
 
 from synth.files import CsvFile
 from synth.mimic4_stay import CASES as MIMIC4_CASES
@@ -24,10 +24,7 @@ from synth.run import write_synthetic
 
 Tables = dict[str, duckdb.DuckDBPyConnection]
 KINDS = ("mimic3", "mimic4")
-CONTENT: dict[str, dict[str, Any]] = {
-    kind: yaml.safe_load((Path(__file__).parents[1] / "fixtures" / f"synth_{kind}.yaml").read_text())
-    for kind in KINDS
-}
+CONTENT: dict[str, dict[str, Any]] = {kind: table(f"synth_{kind}", "fixtures") for kind in KINDS}
 DEMO = {kind: PROJECT_ROOT / "demo" / kind for kind in KINDS}
 # Scale, seed and events of a stay; a second set; and the most bytes of the demo.
 DEMO_ARGUMENTS = {"mimic3": (240, 20261127, 250), "mimic4": (130, 20261127, 100)}
@@ -114,9 +111,9 @@ def test_columns_and_row_counts_are_those_of_the_note(
     scale = {"kind": kind, "scale": 40, "seed": 5, "events_per_stay": 40}
     note = json.loads((tmp_path / "a" / "synthetic.json").read_text())
     assert {key: note[key] for key in (*scale, "rows")} == {**scale, "rows": rows}
-    for table, columns in CONTENT[kind]["columns"].items():
-        file = READ_CSV.format(tmp_path / "a" / f"{table}.csv.gz")
-        assert count(tables[kind], f"from {file}") == rows[table] > 10
+    for name, columns in CONTENT[kind]["columns"].items():
+        file = READ_CSV.format(tmp_path / "a" / f"{name}.csv.gz")
+        assert count(tables[kind], f"from {file}") == rows[name] > 10
         found = tables[kind].execute(f"select * from {file} limit 0").description
         assert [column[0] for column in found] == columns.split()
 

@@ -318,17 +318,3 @@ def test_doctor_says_what_others_may_open(tmp_path: Path) -> None:
         path.chmod(0o700 if path.is_dir() else 0o600)
     told = run_medeval("doctor", env=env, cwd=tmp_path).stdout
     assert "ok   what is written is yours only: mode 0600, folders 0700" in told
-
-
-@pytest.mark.parametrize("shared", ["everybody", "the project", "other files"])
-def test_a_folder_that_is_not_dbts_alone_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str
-) -> None:
-    folder = left_open(tmp_path / "out") / "logs"
-    if shared == "everybody":
-        folder.chmod(0o1777)
-    elif shared == "the project":
-        monkeypatch.chdir(folder)
-    else:
-        (folder / "notes.txt").touch(0o644)
-    assert list(exposed(folder, "dbt.log*")) == [folder / "dbt.log"]

@@ -1,4 +1,4 @@
-"""The dbt tests of the CDM floor, each seen to fail on a fault that is planted in its table."""
+"""Tests of dbt, each seen to fail on a fault that is planted in the table that it tests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from builds import SYNTHETIC_IV, Build
 from dbt_worker import Worked, Worker
 from tables import table
 
-SOURCE = {"MIMIC4_DIR": SYNTHETIC_IV, "MIMIC4_NOTE_DIR": SYNTHETIC_IV}
+pytestmark = pytest.mark.slow
+
 # The test, and what is done to the built warehouse so that it must fail.
-FAULTS = table("cdm_faults")
+FAULTS = table("planted_faults")
 
 
 def verdicts(output: str) -> int:
@@ -24,21 +24,21 @@ def verdicts(output: str) -> int:
 
 
 @pytest.fixture
-def warehouse(worker: Worker, cdm_duckdb: Build, tmp_path: Path) -> Worked:
-    """A copy of the built warehouse."""
+def warehouse(worker: Worker, demo_folder: Path, tmp_path: Path) -> Worked:
+    """A copy of the demo's warehouse."""
     copied = Worked(worker, tmp_path)
-    shutil.copy(cdm_duckdb.folder / "medeval.duckdb", copied.path)
+    shutil.copy(demo_folder / "medeval.duckdb", copied.path)
     return copied
 
 
 @pytest.mark.parametrize("test", FAULTS)
 def test_a_planted_fault_is_found(warehouse: Worked, test: str) -> None:
     run = ("test", "--select", test)
-    assert verdicts(warehouse.builds(*run, **SOURCE)) == 0
+    assert verdicts(warehouse.builds(*run)) == 0
     with duckdb.connect(warehouse.path) as connection:
         ((changed,),) = connection.execute(FAULTS[test]).fetchall()
     assert changed
-    assert verdicts(warehouse.dbt(*run, **SOURCE)[1]) == 1
+    assert verdicts(warehouse.dbt(*run)[1]) == 1
 
 
 def test_a_leak_in_a_shown_text_is_listed(warehouse: Worked) -> None:
@@ -55,7 +55,6 @@ def test_a_leak_in_a_shown_text_is_listed(warehouse: Worked) -> None:
     warehouse.stops(
         *("build", "--select", "cdm_leaks", "--exclude-resource-type", "unit_test"),
         says=("cdm_no_scrub_term_is_left", "cdm_no_concluding_section_is_left", "ERROR=2"),
-        **SOURCE,
     )
     kinds = warehouse.rows("select distinct kind from cdm.cdm_leaks order by all")
     assert [kind for (kind,) in kinds if kind != "stem"] == ["concluding_section", "scrub_term"]
