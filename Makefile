@@ -51,6 +51,7 @@ demo: .venv/ready
 	done
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
 	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-cdm-demo | tail -1)" --out exports/cdm_report.html
+	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-phenotyping-logistic | tail -1)" --out exports/phenotyping_report.html
 
 check: setup
 	$(BIN)/ruff check .
