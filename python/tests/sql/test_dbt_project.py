@@ -286,27 +286,3 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert "A schema cannot be called" in done.stdout
         names = "select relname from pg_class where relname = 'evil'"
         assert connection.execute(names).fetchall() == []
-
-
-def test_a_source_table_of_postgres_may_be_a_materialized_view(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
-    env = dict(postgres_database)
-    loaded = run_medeval("load", "mimic4", cdm_folder.write_folder(tmp_path / "mimic"), env=env)
-    assert loaded.returncode == 0, loaded.stderr
-    with connect(env) as connection:
-        connection.execute(
-            "alter table mimiciv_hosp.labevents rename to raw_labevents;"
-            "create materialized view mimiciv_hosp.labevents as"
-            " select * from mimiciv_hosp.raw_labevents"
-        )
-    # Previews before the first build, of it and of a table that a build would make, empty.
-    names = ("stg_cdm__labevents", "stg_cdm__discharge_free_text")
-    with connect(env) as connection:
-        connection.execute("drop schema cdm_note_extract cascade")
-    done = run_dbt("show", "--target", "postgres", "--select", *names, env=env, folder=tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert "| labevent_id |" in done.stdout
-    run = ("run", "--target", "postgres", "--select", names[0])
-    done = run_dbt(*run, env=env, folder=tmp_path)
-    assert done.returncode == 0, done.stdout

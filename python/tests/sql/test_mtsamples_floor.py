@@ -14,7 +14,6 @@ from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from mtsamples_listing import write_listing
-from postgres_server import connect
 from tables import slow_after, table
 
 from medeval.errors import UserError
@@ -166,25 +165,6 @@ def test_load_copies_a_folder_as_it_is(
     assert done.returncode == 0, done.stderr
     build.dbt(*MODELS)
     assert build.rows(query) == [("open",)]
-
-
-def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
-    postgres_database: dict[str, str], tmp_path: Path
-) -> None:
-    fill(tmp_path / "named" / "txt_files", {"a.txt": "PLAN: a"})
-    fill(tmp_path / "variable" / "txt_files", {"b.txt": "PLAN: b", "c.txt": b"\xff"})
-    env = {**postgres_database, CACHE: str(tmp_path / "variable")}
-    broken = run_medeval("load", "mtsamples", env=env)
-    assert broken.returncode == 2
-    assert "c.txt is not text in UTF-8" in broken.stderr
-    query = "select count(*) from pg_namespace where nspname = 'mtsamples_source'"
-    with connect(postgres_database) as connection:
-        assert connection.execute(query).fetchall() == [(0,)]
-    done = run_medeval("load", "mtsamples", "--cache-dir", tmp_path / "named", env=env)
-    assert done.returncode == 0, done.stderr
-    with connect(postgres_database) as connection:
-        texts = connection.execute("select text from mtsamples_source.notes").fetchall()
-    assert texts == [("PLAN: a",)]
 
 
 DEEP = "[" * 200_000

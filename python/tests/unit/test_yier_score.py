@@ -41,46 +41,6 @@ def scored(made: list[Answered]) -> dict[str, Any]:
     return details
 
 
-def test_what_stands_beside_the_headline() -> None:
-    found = scored(
-        [
-            answered(record(1, ["fever"]), ["fever"]),
-            answered(record(2, ["fever", "cough"], source="book", context="c"), ["fever"]),
-            answered(record(3, ["fever"], selection=[*SYMPTOMS, "more"]), ["A", "vomiting", "A"]),
-            answered(record(4, []), ["fever"]),
-        ]
-    )
-    expected = {
-        "n": 3,
-        "tp": 3,
-        "n_pred": 4,
-        "n_gold": 4,
-        "f1": 3 / 4,
-        "f1_unknown_dropped": 6 / 7,
-        "n_unknown": 1,
-        "n_duplicates": 1,
-        "n_unlabelled": 1,
-        "exact_set_accuracy": 1 / 3,
-        "mean_question_f1": 7 / 9,
-        "mean_jaccard": 2 / 3,
-        "over_selection_rate": 1 / 3,
-        "under_selection_rate": 1 / 3,
-    }
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    groups = {
-        name: {group: one["n"] for group, one in found["by"][name].items()} for name in GROUPINGS
-    }
-    assert groups == {
-        "source": {"book": 1, "own": 2},
-        "context": {"with": 1, "without": 2},
-        "answers": {"multiple": 1, "single": 2},
-        "options": {"4": 2, "5": 1},
-    }
-    for made, said in (([], "nothing to score"), ([answered(record(1, []), ["x"])], "no gold")):
-        with pytest.raises(UserError, match=said):
-            scored(made)
-
-
 def test_many_unread_replies_are_a_warning_and_stay_in_the_denominator() -> None:
     steps = ("cue", "unparsed", "empty")
     made = [Answered(record(n, ["fever"]), extraction=step) for n, step in enumerate(steps)]
