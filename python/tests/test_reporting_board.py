@@ -145,20 +145,6 @@ def test_what_cannot_be_ranked_is_an_error(tmp_path: Path) -> None:
         leaderboard([one, other])
 
 
-def test_what_a_report_states_wrongly_of_itself_does_no_harm(tmp_path: Path) -> None:
-    report = run(tmp_path, "x", right_below(1))
-    report.add_combined_score({"accuracy": 1.0})
-    report.metadata |= {
-        "bootstrap": {"draws": 10**12, "seed": "none"},
-        "combined": {"name": "combined_score", "weights": {"combined_score": 1, "accuracy": -1}},
-        "categories": {"a": {"diagnostics": ["diagnostics"]}, "b": 3},
-    }
-    report.detailed_results[1].metadata["metrics"] = "none"
-    cells = leaderboard([report, report]).rows[0].cells
-    assert cells["accuracy"].n is not None
-    assert {"combined_score", "diagnostics"} <= cells.keys()
-
-
 def test_a_board_is_written_in_three_forms(tmp_path: Path) -> None:
     board = leaderboard([run(tmp_path, name, right_below(n)) for name, n in (("<x>", 1), ("y", 2))])
     for suffix in ("md", "csv", "html"):
