@@ -280,7 +280,7 @@ def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turn
 KILLED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 from inference_runs import QUICK, ask
 from medeval.inference.run import RunConfig
 from test_inference_runs import samples_of

@@ -52,7 +52,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 # What every reader is given, and of each what it looks for.
 PARTS: dict[str, list[str]] = yaml.safe_load(
-    (Path(__file__).parent / "readers" / "hostile_parts.yaml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "readers" / "hostile_parts.yaml").read_text(encoding="utf-8")
 )
 # What may stand behind an opener without end.
 FILLERS = (" ", "a")

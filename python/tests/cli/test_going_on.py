@@ -14,7 +14,7 @@ from tables import table
 
 from medeval.inference.journal import Journal
 
-QUESTIONS = Path(__file__).parent / "cli" / "inputs" / "questions.json"
+QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
 
 

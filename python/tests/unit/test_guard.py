@@ -29,7 +29,7 @@ from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Item, Message
 
 TABLES = table("guard")
-CREDENTIALED = Path(__file__).parent / "cli" / "inputs" / "credentialed.yaml"
+CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
 TODAY = date(2026, 6, 1)
 NOTE = "Mr. Quillfeather presented with rebound tenderness"
 KEY = "sk-planted-4f1c9a77e0"

@@ -209,7 +209,7 @@ def test_a_limit_is_shared_between_model_and_judge(tmp_path: Path) -> None:
 
 KILLED = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 from pathlib import Path
 from inference_runs import ask, open_items
 from test_inference_cost import LIMITED, priced
