@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questions, right_below
-from markupsafe import escape
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
@@ -18,8 +17,6 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import write_report
 from medeval.reporting.report import FORMATS, MOST_ITEMS, contents_of, rendered
-
-HOSTILE = '<script>alert("1")</script> | *a* `b`'
 
 
 @pytest.fixture
@@ -107,19 +104,6 @@ def test_the_page_needs_no_other_file_and_runs_no_script(report: BenchmarkReport
     assert not re.search(r"<(script|link|img|iframe|base)\b|url\(|@import|https?:", text)
     assert not re.search(r"<[^>]*\s(src|href|srcset|action|on\w+)\s*=", text)
     assert "Failed, and in no mean: blank" in text
-
-
-def test_names_and_texts_are_shown_not_run(tmp_path: Path) -> None:
-    rows = [{"input": {"question": HOSTILE}, "output": {"answer": "x"}}]
-    task = questions(dataset=rows, description=HOSTILE, name=HOSTILE)
-    report = evaluate(tmp_path, always({"answer": HOSTILE}), [task], model_id=HOSTILE)
-    text = rendered(report, "html")
-    assert "<script" not in text
-    assert text.count(str(escape(HOSTILE))) >= 4
-    text = rendered(report, "md")
-    assert "<script" not in text.replace("\\<script", "")
-    item = next(line for line in text.splitlines() if line.startswith("| 0 |"))
-    assert len(re.findall(r"(?<!\\)\|", item)) == 5
 
 
 def test_violations_are_shown(tmp_path: Path) -> None:
