@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from builds import Build
-from commands import PROJECT_ROOT, run_medeval
+from commands import run_medeval
 from dbt_worker import Worked, Worker
 from mtsamples_listing import write_listing
 from tables import slow_after, table
@@ -19,13 +19,6 @@ from tables import slow_after, table
 from medeval.errors import UserError
 from medeval.tasks.mtsamples.notes import PINNED, read_notes
 
-DEMO = PROJECT_ROOT / "demo" / "mtsamples"
-TABLES = (
-    "mtsamples_attrition",
-    "mtsamples_build_settings",
-    "mtsamples_data_class",
-    "mtsamples_procedures",
-)
 MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
 CACHE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 
@@ -42,50 +35,6 @@ def lines(*notes: tuple[str, str], **more: str) -> bytes:
     """Return notes as JSON Lines."""
     entries = (json.dumps({"filename": name, "text": text, **more}) for name, text in notes)
     return "".join(entry + "\n" for entry in entries).encode()
-
-
-@pytest.fixture
-def demo(demo_folder: Path) -> Build:
-    """The demo's notes on DuckDB."""
-    return Build("duckdb", demo_folder, floor="mtsamples")
-
-
-def test_both_engines_have_the_same_tables_and_files(
-    postgres_database: dict[str, str], tmp_path: Path
-) -> None:
-    duckdb = Build("duckdb", tmp_path / "duckdb", floor="mtsamples")
-    assert "WARN=0" in duckdb.dbt("build", "--select", "mtsamples")  # with every test of dbt
-    done = run_medeval("load", "mtsamples", env=postgres_database)
-    assert done.returncode == 0, done.stderr
-    assert "loading the synthetic demo" in done.stderr
-    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "mtsamples")
-    postgres.dbt("build", "--select", "mtsamples")
-    for name in TABLES:
-        names, rows = duckdb.published(name, "mtsamples")
-        assert rows
-        assert (names, rows) == postgres.published(name, "mtsamples")
-    exported = (postgres.export() / "examples.jsonl").read_bytes()
-    assert exported == (duckdb.export() / "examples.jsonl").read_bytes()
-
-
-def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
-    folder = demo.export()
-    text = (folder / "examples.jsonl").read_text(encoding="utf-8")
-    examples = [json.loads(line) for line in text.split("\n")[:-1]]
-    names = sorted((path.name for path in DEMO.glob("*.txt")), key=str.encode)
-    places = [example["source_index"] for example in examples]
-    assert places == sorted(places)
-    for example in examples:
-        assert example["filename"] == names[example["source_index"]]
-        assert example["filename"] == example["example_id"] + ".txt"
-        note = (DEMO / example["filename"]).read_text(encoding="utf-8")
-        assert note.startswith(example["question"])
-        assert f"{example['extracted_section']}: {example['answer']}\n" in note
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["data_class"] == "open"
-    about = manifest["tasks"]["mtsamples"]
-    assert (about["rule_version"], about["truncation"]) == ("1", "helm")
-    assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
 
 
 ODD_NAMES = {

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 from builds import Build
-from commands import PROJECT_ROOT, run_medeval
+from commands import run_medeval
 from dbt_worker import Worked, Worker
 from tables import slow_after, table
 
 from medeval.tasks.yier.questions import check_records
 
-DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
-TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
 PLAIN = {
     "context": "",
@@ -42,39 +40,6 @@ def written(path: Path, records: Sequence[dict[str, Any]], between: str = "") ->
         between.join(texts) + between if between else f"[{', '.join(texts)}]", encoding="utf-8"
     )
     return path
-
-
-@pytest.fixture
-def demo(demo_folder: Path) -> Build:
-    """The demo's questions on DuckDB."""
-    return Build("duckdb", demo_folder, floor="yier")
-
-
-def test_both_engines_have_the_same_tables_and_files(
-    postgres_database: dict[str, str], tmp_path: Path
-) -> None:
-    duckdb = Build("duckdb", tmp_path / "duckdb", floor="yier")
-    duckdb.dbt("build", "--select", "yier")  # with every test of dbt
-    done = run_medeval("load", "yier", env=postgres_database)
-    assert done.returncode == 0, done.stderr
-    assert "reading the synthetic demo" in done.stderr
-    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
-    postgres.dbt("build", "--select", "yier")
-    for name in TABLES:
-        names, rows = duckdb.published(name, "yier")
-        assert rows
-        assert (names, rows) == postgres.published(name, "yier")
-    exported = (postgres.export() / "questions.jsonl").read_bytes()
-    assert exported == (duckdb.export() / "questions.jsonl").read_bytes()
-
-
-def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
-    folder = demo.export()
-    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == json.loads(DEMO.read_text(encoding="utf-8"))
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["data_class"] == "open"
-    assert manifest["tasks"]["yier"]["left_out"] == {}
 
 
 def test_the_check_refuses_what_is_called_refused_here() -> None:
