@@ -19,6 +19,7 @@ USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
 DECISION = {"thought": "", "final_diagnosis": "Acute appendicitis", "treatment": ["surgery"]}
 RULES: list[dict[str, Any]] = [
     {"when": "呼吸", "text": "都不对", "usage": USAGE},
+    {"when": "Which is", "text": "The answer is B.", "usage": USAGE},
     {"when": "题目", "text": "<think>B?</think>A, B", "usage": USAGE},
     {"when": "summary", "text": '{"summary": "Stable."}', "usage": USAGE},
     {"when": "answer", "text": '```json\n{"answer": "insulin"}\n```', "usage": USAGE},
@@ -122,16 +123,33 @@ def test_credentialed_text_reaches_a_foreign_runner_s_endpoint_only_if_that_is_d
         assert server.seen.requests == 1
 
 
-def test_lm_eval_gives_our_metrics(tmp_path: Path) -> None:
-    written = run_medeval("export", "--task", "yier", "--format", "lm-eval", "--out", tmp_path)
+def own_choices(folder: Path) -> str:
+    """Return a task file of questions with options."""
+    rows = [
+        {
+            "input": {"question": f"Which is {number}", "options": ["four", "seven"]},
+            "output": {"answer": letter},
+        }
+        for number, letter in ((4, "A"), (7, "B"), (7, "B"))
+    ]
+    task = {"task_id": "own_choices", "task_type": "multiple_choice", "data_class": "open"}
+    file = folder / "own_choices.json"
+    file.write_text(json.dumps({**task, "dataset": rows}), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize("name", ["yier", "own_choices"])
+def test_lm_eval_gives_our_metrics(name: str, tmp_path: Path) -> None:
+    task = own_choices(tmp_path) if name == "own_choices" else name
+    written = run_medeval("export", "--task", task, "--format", "lm-eval", "--out", tmp_path)
     assert written.returncode == 0, written.stderr
     with model_server(RuledEndpoint(RULES).script) as server:
-        wanted = ours(server, tmp_path / "ours", "yier")
+        wanted = ours(server, tmp_path / "ours", task)
         done = subprocess.run(
             [
-                *(BIN / "lm_eval", "--model", "local-chat-completions", "--tasks", "medeval_yier"),
-                *("--include_path", tmp_path, "--apply_chat_template", "--output_path", tmp_path),
-                "--model_args",
+                *(BIN / "lm_eval", "--model", "local-chat-completions"),
+                *("--tasks", f"medeval_{name}", "--include_path", tmp_path),
+                *("--apply_chat_template", "--output_path", tmp_path, "--model_args"),
                 f"model=m,base_url={server.url}/chat/completions,num_concurrent=8,"
                 "tokenizer_backend=None",
             ],
@@ -144,5 +162,5 @@ def test_lm_eval_gives_our_metrics(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
     (file,) = tmp_path.rglob("results_*.json")
-    found = json.loads(file.read_text(encoding="utf-8"))["results"]["medeval_yier"]
+    found = json.loads(file.read_text(encoding="utf-8"))["results"][f"medeval_{name}"]
     assert {name: found[f"{name},none"] for name in wanted} == wanted

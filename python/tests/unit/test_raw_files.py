@@ -69,9 +69,13 @@ def test_a_fault_far_behind_the_header_is_named_by_its_row(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_rows_are_told_from_lines_and_nothing_from_empty(tmp_path: Path, end: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(end.join(["a,b", '1,"x', 'y ""z"""', '2,""', "3,", "\\.,4", ""]).encode())
-    (file,) = find_tables([tmp_path], ["t"])["t"]
+    # No sign in a path is a pattern.
+    folder = tmp_path / "a*b?[c]"
+    folder.mkdir()
+    (folder / "t.csv").write_bytes(
+        end.join(["a,b", '1,"x', 'y ""z"""', '2,""', "3,", "\\.,4", ""]).encode()
+    )
+    (file,) = find_tables([folder], ["t"])["t"]
     text = f'"1","x{end}y ""z"""\n"2",""\n"3",\n"\\.","4"\n'
     assert list(read_rows(file)) == [(4, text.encode())]
     assert count_rows(file) == 4
@@ -80,7 +84,6 @@ def test_rows_are_told_from_lines_and_nothing_from_empty(tmp_path: Path, end: st
 def test_parquet_becomes_csv_that_tells_nothing_from_empty(tmp_path: Path) -> None:
     when = datetime(2150, 3, 8, 2, 10)  # noqa: DTZ001  # MIMIC's times have no zone.
     parquet_file(
-        # No sign in a path is a pattern.
         tmp_path / "t[1]*.parquet",
         {
             "text": pa.array(["", None, 'a "b",\nc']),
