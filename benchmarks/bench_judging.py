@@ -158,7 +158,7 @@ def imports() -> None:
     import openai  # noqa: F401
 
     import medeval.cli
-    import medeval.commands.run_flow
+    import medeval.commands.progress
     import medeval.judging.running
     import medeval.tasks.mtsamples.task  # noqa: F401
 

@@ -74,14 +74,14 @@ def evaluate(
     from medeval.tasks.judged import judge, judged
     from medeval.tasks.models import ModelChoice
     from medeval.tasks.task import Method
-    from medeval.tasks.task_run import open_run
+    from medeval.tasks.task_run import TaskRun
 
     asked = registry.start(task, options or {})
     name = model if isinstance(model, str) else getattr(model, "__qualname__", "function")
     function = None if isinstance(model, str) else model
     choice = ModelChoice(name, base_url, key_variable, parameters or {}, call=function)
     places = Path(endpoints)
-    run = open_run(asked, choice, runs=Path(out), endpoints=places, limit=limit)
+    run = TaskRun(asked, choice, runs=Path(out), endpoints=places, limit=limit)
     run.evaluate(RunConfig(concurrency=concurrency))
     if judges:
         if judged(asked) is None:

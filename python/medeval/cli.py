@@ -21,9 +21,7 @@ from medeval.commands import (
     export,
     judge,
     judge_audit,
-    listing,
     load,
-    predict,
     report,
     run,
     score,
@@ -48,32 +46,21 @@ app.command("export")(export.export)
 app.command("run", cls=TaskCommand)(run.run)
 app.command("judge")(judge.judge)
 app.command("judge-audit")(judge_audit.judge_audit)
-app.command("predict")(predict.predict)
+app.command("predict")(run.predict)
 app.command("score", cls=ScoreCommand)(score.score)
 app.command("compare", cls=CompareCommand)(compare.compare)
 app.command("report")(report.report)
-app.command("tasks")(listing.tasks)
-app.command("models")(listing.models)
+app.command("tasks")(doctor.tasks)
+app.command("models")(doctor.models)
 app.command("doctor")(doctor.doctor)
 for name, group in registry.command_groups().items():
     app.add_typer(group, name=name)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"medeval {medeval.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _program(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version and end.", callback=_show_version, is_eager=True
-        ),
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print results only, unless something is wrong.")
     ] = False,
@@ -81,6 +68,11 @@ def _program(
         bool, typer.Option("--debug", help="Show where in the code an error comes from.")
     ] = False,
 ) -> None:
+    if version:
+        print(f"medeval {medeval.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
     context.obj["debug"] = debug
     if quiet:
         context.obj["held"] = sys.stderr = io.StringIO()

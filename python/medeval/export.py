@@ -24,7 +24,7 @@ from medeval.builds import Build, newest_build, read_source, require_named
 from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
 from medeval.files import create_private, hold, make_folder, replace_file, sha256
-from medeval.progress import progress
+from medeval.terminal import progress
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
 MANIFEST = "manifest.json"

@@ -15,7 +15,6 @@ from psycopg import sql
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.progress import Advance, progress
 from medeval.raw_files import (
     RawFile,
     check_columns,
@@ -25,6 +24,7 @@ from medeval.raw_files import (
     read_rows,
 )
 from medeval.sources import LoadRequest, Source, project_variable
+from medeval.terminal import Advance, progress
 from medeval.warehouse import Target, connect, load_target, shown_line
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The terminal, as tables are printed on it, and what a command prints and writes at its end."""
+"""The terminal: tables, bars, and what a command prints and writes at its end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from rich.text import Text
 
 from medeval.errors import UserError
 from medeval.text import visible
+
+Advance = Callable[[int], object]
 
 
 class Terminal(Console):
@@ -30,11 +32,20 @@ class Terminal(Console):
         return super().render_str(visible(text), **options)
 
 
-@dataclass(frozen=True)
-class Results:
-    """What a command prints and writes.
+def show_results(
+    tables: Sequence[Table],
+    sentences: Sequence[str],
+    *,
+    warnings: Sequence[str] = (),
+    files: Mapping[Path, Callable[[Path], object]],
+    left: str = "",
+    content: Any,
+    bare_nan: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Write the files of a command, and print everything.
 
-    Attributes:
+    Args:
         tables: printed first.
         sentences: printed below them.
         warnings: in sentences, for the error stream.
@@ -42,41 +53,25 @@ class Results:
         left: what is still to be done, in a sentence; empty if all is.
         content: what is printed instead of tables and sentences where JSON is wanted.
         bare_nan: the JSON may have NaN.
+        as_json: print the content and nothing else on the output stream.
+
+    Raises:
+        UserError: a file cannot be written.
     """
-
-    tables: Sequence[Table]
-    sentences: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    files: Mapping[Path, Callable[[Path], object]] = field(default_factory=dict)
-    left: str = ""
-    content: Any = None
-    bare_nan: bool = False
-
-    def show(self, *, as_json: bool = False) -> None:
-        """Write the files, and print everything.
-
-        Args:
-            as_json: print the content and nothing else on the output stream.
-
-        Raises:
-            UserError: a file cannot be written.
-        """
-        warn(*self.warnings)
-        for place, write in self.files.items():
-            write(place)
-        if as_json:
-            print_json(self.content, bare_nan=self.bare_nan)
-            warn(*filter(None, [self.left]))
-            return
-        console = Terminal()
-        for table in self.tables:
-            console.print(table)
-        for sentence in self.sentences:
-            print(sentence)
-        if self.left:
-            warn(self.left)
-        for place in self.files:
-            print(f"saving the results in {place}")
+    warn(*warnings)
+    for place, write in files.items():
+        write(place)
+    if as_json:
+        print_json(content, bare_nan=bare_nan)
+    console = Terminal()
+    for table in () if as_json else tables:
+        console.print(table)
+    for sentence in () if as_json else sentences:
+        print(sentence)
+    if left:
+        warn(left)
+    for place in () if as_json else files:
+        print(f"saving the results in {place}")
 
 
 def print_json(content: Any, *, bare_nan: bool = False) -> None:
@@ -126,3 +121,21 @@ def table_of(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     for row in rows:
         table.add_row(*row)
     return table
+
+
+@contextmanager
+def progress(label: str, count: Callable[[], int]) -> Iterator[Advance]:
+    """Show how many rows of one task are done; yields the function to call with new rows.
+
+    Args:
+        label: what is being written.
+        count: the number of rows; asked only if a bar is shown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(label, total=count())
+        yield lambda rows: bars.advance(bar, rows)

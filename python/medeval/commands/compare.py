@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations, count
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medeval.commands.graceful_exit import command_of, with_flags
-from medeval.commands.options import flags_in, flags_of_options, with_options
-from medeval.commands.score import method_of, write_json
+from medeval.commands.options import flags_in, with_options
+from medeval.commands.score import meant, resume_again, write_json
 from medeval.errors import UserError
 from medeval.tasks import registry
 
@@ -29,17 +28,7 @@ NO_N = ("n", None)
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
 
-def _compare(
-    context: typer.Context,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN|FILE...",
-            help="Two or more folders of runs, or prediction files (.csv, .csv.gz, .parquet).",
-        ),
-    ],
-    **given: Any,
-) -> None:
+def _compare(context: typer.Context, **given: Any) -> None:
     """Compare runs or predictions: which is better, and which cannot be told apart.
 
     All are scored on the same resamples. p values are corrected for the number of comparisons
@@ -47,30 +36,26 @@ def _compare(
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.terminal import Results, require_writable
+    from medeval.terminal import show_results
 
     given |= context.obj["options"]
-    out, as_json = given["out"], given["json"] or str(given["out"]) == "-"
-    named = given["task"] or registry.task_of(runs[0])
-    if named is None:
-        raise UserError("Name a task with --task, or folders of runs.")
-    name, kind = registry.recorded_name(named), registry.task_class(registry.canonical_name(named))
-    method = method_of(kind, name, given)
-    if out is not None and not as_json:
-        require_writable(out)
-    metrics = given["metric"] or []
-    found = kind.compare_files(runs, name, metrics, method)
-    if found is None:
-        moved = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
-        found = _of_runs(name, runs, metrics, method, moved, given["task"])
+    runs: list[Path] = given["runs"]
+    name, kind, method = meant(given, runs[0], "folders of runs")
+    found = kind.compare_files(runs, name, given["metric"] or [], method)
+    found = found or _of_runs(name, runs, method, given)
     pairs: dict[tuple[str, str], list[Difference]] = {}
     for entry in found.differences:
         pairs.setdefault((entry.first, entry.second), []).append(entry)
-    letters = _letters(found.differences)
+    # A short name for each run, in the order in which they were named.
+    named = dict.fromkeys(run for one in found.differences for run in (one.first, one.second))
+    letters = dict(zip(named, chain(ascii_uppercase, (f"R{at}" for at in count(27))), strict=False))
     said = [
         sentence
         for of_pair in pairs.values()
-        for sentence in pair_sentences([_by_letter(one, letters) for one in of_pair], found.names)
+        for sentence in pair_sentences(
+            [replace(one, first=letters[one.first], second=letters[one.second]) for one in of_pair],
+            found.names,
+        )
     ]
     content = {
         **found.content,
@@ -82,38 +67,26 @@ def _compare(
             for one in found.differences
         ],
     }
-    files = {}
-    if out is not None and not as_json:
-        files[out] = partial(write_json, content=content, bare_nan=False)
+    out = given["out"]
+    files = {} if out is None else {out: partial(write_json, content=content, bare_nan=False)}
     legend = [f"{letter}: {run}" for run, letter in letters.items()]
     tables = [_table(pair, of_pair, found, letters) for pair, of_pair in pairs.items()]
     sentences = [*legend, *said, *found.sentences, NOT_EQUAL]
-    Results(tables, sentences, found.warnings, files, content=content).show(as_json=as_json)
+    show_results(
+        tables,
+        sentences,
+        warnings=found.warnings,
+        files=files,
+        content=content,
+        as_json=given["json"],
+    )
 
 
 compare = with_options(_compare, flags_in("compare_flags.toml"))
 
 
-def _by_letter(difference: Difference, letters: Mapping[str, str]) -> Difference:
-    return replace(difference, first=letters[difference.first], second=letters[difference.second])
-
-
-def _letters(differences: Sequence[Difference]) -> dict[str, str]:
-    """Return a short name for each run, in the order in which they were named: A, B and so on."""
-    runs = dict.fromkeys(run for one in differences for run in (one.first, one.second))
-    return {
-        run: ascii_uppercase[place] if place < len(ascii_uppercase) else f"R{place + 1}"
-        for place, run in enumerate(runs)
-    }
-
-
 def _of_runs(
-    name: str,
-    folders: Sequence[Path],
-    metrics: Sequence[str],
-    method: Method,
-    moved: Mapping[str, Any],
-    named: str | None,
+    name: str, folders: Sequence[Path], method: Method, given: Mapping[str, Any]
 ) -> Comparison:
     """Compare runs of models on what both of a pair were asked.
 
@@ -127,17 +100,15 @@ def _of_runs(
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
+    metrics, moved = given["metric"] or [], given["moved"]
     records = [read_record(folder, name) for folder in folders]
-    runs = [(record, registry.resume(record, moved, named)) for record in records]
+    runs = [(record, registry.resume(record, moved, given["task"])) for record in records]
     for record, asked in runs:
         missing = facts_of_run(record, asked.items(record.limit))["not_asked"]
         if missing:
-            again = with_flags(
-                command_of("run", "--resume", record.folder), flags_of_options(moved)
-            )
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
-                f" before it is whole. `{again}`."
+                f" before it is whole. `{resume_again(record.folder, moved)}`."
             )
     found = corrected(
         [

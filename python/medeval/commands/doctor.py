@@ -1,4 +1,4 @@
-"""The command `doctor`."""
+"""The commands `doctor`, `tasks` and `models`: whether this set-up works, and what there is."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
 from medeval.tasks import registry
-from medeval.tasks.task import Check
-from medeval.terminal import print_json
+from medeval.tasks.task import DEMO, Check
+from medeval.terminal import Terminal, print_json, table_of
 
 # Where dbt and the commands write, each with the variable that names another place.
 _PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
@@ -113,3 +113,79 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     told = f"{len(declared):,} declared" if declared else "none declared"
     name = "attestations hold" if broken else "endpoints for credentialed text"
     yield Check(name, not broken, "; ".join(broken) or told)
+
+
+def tasks(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
+) -> None:
+    """List the tasks, with what each is scored by."""
+    from medeval.evaluation.task_registry import TaskRegistry
+
+    found: list[dict[str, Any]] = []
+    for name in registry.names():
+        task = registry.task_class(name)
+        aliases = [alias for alias, own in registry.ALIASES.items() if own == name]
+        found.append(
+            {
+                "task": name,
+                "aliases": aliases,
+                "answered_by": task.answered_by,
+                "scored_by": task.scored_by,
+                "items": None,
+            }
+        )
+    for one in TaskRegistry().list_available():
+        by = ", ".join(one.metrics)
+        own = {"task": one.task_id, "aliases": [], "answered_by": "run", "scored_by": by}
+        found.append({**own, "items": one.num_examples})
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            ", ".join([str(one["task"]), *one["aliases"]]),
+            str(one["answered_by"]),
+            str(one["scored_by"]),
+            "" if one["items"] is None else f"{one['items']:,}",
+        )
+        for one in found
+    ]
+    Terminal().print(table_of("tasks", ("task", "answered by", "scored by", "items"), rows))
+    print("A task file of your own is named by its path: `run --task my_task.yaml`.")
+
+
+def _models(**given: Any) -> None:
+    """List the models that come along, and the endpoints that are declared."""
+    from medeval.inference.guard import read_endpoints
+
+    endpoints, as_json = given["endpoints"], given["json"]
+    baselines = {name: None for task in registry.classes() for name in task.BASELINES}
+    rows = [
+        (DEMO, "run: rules in this process, no network; shows the way, says nothing more"),
+        ("FILE.py:FUNCTION", "run: your function, from the messages to the reply"),
+        ("any name", "run: the model of an endpoint, --base-url"),
+        *((name, "predict: a baseline of the ICU tasks") for name in baselines),
+    ]
+    declared, today = read_endpoints(endpoints), datetime.now(UTC).date()
+    states = []
+    for address, endpoint in declared.items():
+        gaps = [] if endpoint.runs_locally else endpoint.gaps(today)
+        ground = "local" if endpoint.runs_locally else "attested"
+        states.append((address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})"))
+    if as_json:
+        print_json(
+            {
+                "models": [{"model": model, "for": use} for model, use in rows],
+                "endpoints": [{"address": at, "credentialed_text": may} for at, may in states],
+            }
+        )
+        return
+    Terminal().print(table_of("models", ("model", "for"), rows))
+    if not states:
+        print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
+        return
+    title = f"endpoints declared in {endpoints}"
+    Terminal().print(table_of(title, ("address", "credentialed text"), states))
+
+
+models = with_options(_models, flags_in("models_flags.toml"))

@@ -7,12 +7,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from medeval.tasks.run_record import RunRecord
+    from medeval.tasks.task_run import TaskRun
 
 # What shells report of a process that a signal has ended.
 _BY_SIGNAL = 128
@@ -75,20 +79,47 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def command_of(*words: object, cases: Path | None = None) -> str:
-    """Return a command line of this program.
-
-    Args:
-        words: of it.
-        cases: where an export is now; None if it is where it was.
-    """
-    moved = [] if cases is None else ["--cases", cases]
-    return shlex.join(["python", "-m", "medeval", *map(str, [*words, *moved])])
+def command_of(*words: object) -> str:
+    """Return a command line of this program."""
+    return shlex.join(["python", "-m", "medeval", *map(str, words)])
 
 
 def with_flags(command: str, named: Mapping[str, str]) -> str:
     """Return a command line with further flags and their values."""
     return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
+
+
+def resume_command(run: TaskRun, given: Mapping[str, Any], *words: object) -> str:
+    """Return the command that resumes a run.
+
+    What the run keeps itself is left out, and so is what cannot keep it from going on.
+
+    Args:
+        run: of a task.
+        given: the flags of this start.
+        words: further ones of the command.
+    """
+    from medeval.tasks.run_record import read_record
+
+    record = read_record(run.folder)
+    # A key that was given by itself is not in it, nor that one was.
+    next_time = replace(given["judges"], models=(), key_variable=None)
+    missing = dict(run.choice.to_name)
+    for plan in () if given["no_judge"] else record.judgings[-1:]:
+        missing |= next_time.missing(given["judges"].with_key(plan))
+    return with_flags(resume_words(record, given, *words), missing)
+
+
+def resume_words(record: RunRecord, given: Mapping[str, Any], *words: object) -> str:
+    """Return the command that resumes a run whose record may decide all else."""
+    from medeval.tasks.task_run import ENDPOINTS
+
+    named: list[object] = ["run", "--resume", record.folder, *words]
+    if given["no_judge"] and record.judgings:
+        named.append("--no-judge")
+    if given["endpoints"] != ENDPOINTS:
+        named += ["--endpoints", given["endpoints"]]
+    return with_flags(command_of(*named), given["named_again"])
 
 
 def same_command(context: typer.Context, name: str) -> str:

@@ -129,7 +129,9 @@ class JudgeFlags:
             rubric_of(task)  # raises where it is not judged
         default = None if record.judgings else getattr(task, "default_judge", None)
         wanted = self.plan(task, default)
-        return chosen_jury(record, wanted, self.choices, **self._other_rubric(task))
+        if wanted is None and record.judgings:
+            wanted = record.judgings[-1].changed(**self._other_rubric(task))
+        return chosen_jury(record, wanted, self.choices)
 
     def _other_rubric(self, task: AskedTask | None) -> dict[str, Rubric | None]:
         """Return the rubric for a record if one is named: None for the task's own."""
@@ -260,7 +262,7 @@ def judge_and_tell(
     """
     from rich.table import Table
 
-    from medeval.commands.run_progress import cost_of, shown_progress
+    from medeval.commands.progress import cost_of, shown_progress
     from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging.results import counted

@@ -51,7 +51,7 @@ def _judge_audit(
     run's own judging stays as it is. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
-    from medeval.commands.run_progress import shown_progress
+    from medeval.commands.progress import shown_progress
     from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging import audit

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import UnionType
@@ -19,7 +19,6 @@ from typer.core import TyperCommand
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
-from medeval.tasks.task import Task
 
 if TYPE_CHECKING:
     from medeval.inference.cost import Prices
@@ -37,6 +36,7 @@ _TYPES: dict[str, Any] = {
     "texts": list[str],
 }
 
+_parameter = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
 # Short, so that the help has room.
 _METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH", list[Path]: "PATH"}
 
@@ -44,8 +44,9 @@ _METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH",
 def flags_in(file: str) -> list[Parameter]:
     """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
 
-    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names). One
-    without a type is that of `shared_flags.toml` of the same name, or of the one that `like` gives.
+    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); with
+    `argument` it has no name. One without a type is that of `shared_flags.toml` of the same name,
+    or of the one that `like` gives.
     """
     shared = _read("shared_flags.toml")
     flags = []
@@ -54,18 +55,15 @@ def flags_in(file: str) -> list[Parameter]:
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
         kind: Any = _TYPES[one.pop("type")]
-        option: Any = typer.Option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
+        option: Any = typer.Argument if one.pop("argument", False) else typer.Option
+        option = option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
         kind = kind if default is not None else kind | None
-        flags.append(_flag_parameter(name, default, Annotated[kind, option]))
+        flags.append(_parameter(name, default=default, annotation=Annotated[kind, option]))
     return flags
 
 
 def _read(file: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
-
-
-def _flag_parameter(name: str, default: Any, annotation: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def with_options(
@@ -78,35 +76,34 @@ def with_options(
         flags: as `flags_in` returns them.
         kinds: dataclasses, each field of which is a flag too.
     """
-    own = signature(command, eval_str=True).parameters.values()
-    more = [
-        _flag_parameter(name, default, annotation)
-        for kind in kinds
-        for name, (default, annotation) in _fields(kind).items()
+    parameters = [
+        one
+        for one in signature(command, eval_str=True).parameters.values()
+        if one.kind is not Parameter.VAR_KEYWORD
     ]
-    parameters = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
-    command.__signature__ = Signature([*parameters, *flags, *more])  # type: ignore[attr-defined]
+    for kind in kinds:
+        hints = get_type_hints(kind, include_extras=True)
+        flags = [
+            *flags,
+            *(
+                _parameter(one.name, default=one.default, annotation=hints[one.name])
+                for one in fields(kind)
+            ),
+        ]
+    command.__signature__ = Signature([*parameters, *flags])  # type: ignore[attr-defined]
     return command
 
 
 def options_of(kind: type, given: Mapping[str, Any]) -> Any:
     """Return the options of one kind, of the values of all flags."""
-    return kind(**{name: given[name] for name in _fields(kind)})
+    return kind(**{one.name: given[one.name] for one in fields(kind)})
 
 
 def flags_of(kind: type, given: Mapping[str, Any] | None = None) -> list[str]:
     """Return the flags of one kind; of given values those that are not as they are by default."""
     return [
-        f"--{name.replace('_', '-')}"
-        for name, (default, _) in _fields(kind).items()
-        if given is None or given[name] != default
+        flag(one.name) for one in fields(kind) if given is None or given[one.name] != one.default
     ]
-
-
-def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
-    """Return the default and the annotation of each option."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: (field.default, hints[field.name]) for field in fields(kind)}
 
 
 def amount(text: str | None) -> Decimal | None:
@@ -138,15 +135,17 @@ def read_price_file(path: Path | None) -> Prices:
 
 
 class TaskCommand(TyperCommand):
-    """A command whose flags are also the options of the task that its words name."""
+    """A command whose flags are also the options of the tasks that its words name.
 
-    # The class of options, as an attribute of tasks, and those of its fields that are flags.
+    The command finds these in `context.obj["options"]`, None where they were not given.
+
+    Attributes:
+        OPTIONS: the class of options, as an attribute of tasks.
+        CHOSEN: the attribute of tasks that names those that are flags; empty for all.
+    """
+
     OPTIONS = "Options"
-
-    def chosen(self, task: type[Task]) -> list[str]:
-        """Return the options of a task that are flags."""
-        fields = getattr(task, self.OPTIONS).model_fields
-        return [name for name, field in fields.items() if not field.exclude]
+    CHOSEN = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of a command line.
@@ -155,45 +154,36 @@ class TaskCommand(TyperCommand):
             UserError: a flag that neither the command nor the task has.
         """
         words = args[: args.index("--")] if "--" in args else args
-        ctx.meta[__name__] = names = registry.named_by(words)
-        flags = self.get_params(ctx)
+        names, own = registry.named_by(words), {one.name for one in self.params}
+        of_tasks: dict[str, Any] = {}
+        for name in names:
+            task = registry.task_class(name)
+            chosen = getattr(task, self.CHOSEN) if self.CHOSEN else None
+            for one in task_flags(getattr(task, self.OPTIONS), f"Options of {name}"):
+                if chosen is None or one.name in chosen:
+                    of_tasks.setdefault(one.name, one)
+        self.params = [*self.params, *(of_tasks[name] for name in of_tasks if name not in own)]
+        flags: list[Any] = self.get_params(ctx)
         known = {word for one in flags for word in [*one.opts, *one.secondary_opts]}
         named = [word.partition("=")[0] for word in words]
         for one in flags:
-            times = sum(flag in one.opts for flag in named)
+            times = sum(word in one.opts for word in named)
             if times > 1 and not one.multiple and not one.is_flag:
                 raise UserError(f"{one.opts[0]} was given {times} times. Leave one of them away.")
-        for flag in named:
-            if flag.startswith("--") and flag not in known:
-                raise UserError(self._no_such_flag(flag, names, known))
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the flags of the command, then those of the task."""
-        flags = super().get_params(ctx)
-        for name in ctx.meta.get(__name__, ()):
-            task = registry.task_class(name)
-            chosen, have = self.chosen(task), {one.name for one in flags}
-            for one in task_flags(getattr(task, self.OPTIONS), f"Options of {name}"):
-                if one.name in chosen and one.name not in have:
-                    flags = [*flags, one]
-        return flags
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; it finds the options of the task in `context.obj`."""
-        own = {one.name for one in self.params}
-        given = {name: ctx.params.pop(name) for name in list(ctx.params) if name not in own}
-        ctx.obj["options"] = given
-        return super().invoke(ctx)
-
-    def _no_such_flag(self, flag: str, names: Sequence[str], known: Iterable[str]) -> str:
-        near = get_close_matches(flag, known, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        if not names:
-            return f"{self.name} has no {flag}.{meant} Options of a task need --task."
-        own = {_flag(one): None for name in names for one in self.chosen(registry.task_class(name))}
-        of_task = f"{', '.join(names)} has no {flag} for {self.name}.{meant}"
-        return f"{of_task} It has: {', '.join(own) or 'none of its own'}."
+        for word in named:
+            if word.startswith("--") and word not in known:
+                near = get_close_matches(word, known, 1)
+                meant = f" Did you mean {near[0]}?" if near else ""
+                if not names:
+                    raise UserError(
+                        f"{self.name} has no {word}.{meant} Options of a task need --task."
+                    )
+                have = ", ".join(map(flag, of_tasks)) or "none of its own"
+                of_task = f"{', '.join(names)} has no {word} for {self.name}.{meant}"
+                raise UserError(f"{of_task} It has: {have}.")
+        rest = super().parse_args(ctx, args)
+        ctx.obj["options"] = {name: ctx.params.pop(name) for name in of_tasks if name not in own}
+        return rest
 
 
 class ScoreCommand(TaskCommand):
@@ -205,9 +195,7 @@ class ScoreCommand(TaskCommand):
 class CompareCommand(ScoreCommand):
     """A command whose flags are also what can be chosen about a comparison of the task."""
 
-    def chosen(self, task: type[Task]) -> list[str]:
-        """Return the options of a task that are flags."""
-        return [name for name in super().chosen(task) if name in task.COMPARED]
+    CHOSEN = "COMPARED"
 
 
 @cache
@@ -218,22 +206,24 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
         kind: the options; a field's description is the flag's help.
         panel: of the help that shows them.
     """
-
-    def command(**given: Any) -> None: ...
-
     parameters = []
     for name, field in kind.model_fields.items():
         if field.exclude:
             continue
+        own: Any = field.annotation
+        is_switch = bool in (own, *get_args(own))
+        # Of several types the first one that is a value's.
+        while get_origin(own) in (Union, UnionType):
+            own = next(one for one in get_args(own) if one is not type(None))
+        own = list[str] if get_origin(own) is tuple else own
         extra: Any = field.json_schema_extra or {}
-        words = [_flag(name), *extra.get("words", ())]
-        if bool in (field.annotation, *get_args(field.annotation)) and field.default:
-            words = [f"{_flag(name)}/--no-{_flag(name)[2:]}"]
-        own: Any = _flag_type(field.annotation)
-        shown = not (field.default is None or isinstance(field.default, bool | tuple))
+        words = [flag(name), *extra.get("words", ())]
+        if is_switch and field.default:
+            words = [f"{flag(name)}/--no-{flag(name)[2:]}"]
+        is_told = not (field.default is None or isinstance(field.default, bool | tuple))
         option = typer.Option(
             *words,
-            help=f"{field.description} Default: {field.default}." if shown else field.description,
+            help=f"{field.description} Default: {field.default}." if is_told else field.description,
             rich_help_panel=panel,
             metavar=_METAVARS.get(own, "|".join(map(str, get_args(own))) or None),
             show_default=False,
@@ -244,36 +234,22 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
                 if hasattr(one, bound)
             },
         )
-        parameters.append(_flag_parameter(name, None, Annotated[own | None, option]))
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        parameters.append(_parameter(name, default=None, annotation=Annotated[own | None, option]))
     app = typer.Typer(add_completion=False)
-    app.command()(command)
+    app.command()(with_options(lambda **given: None, parameters))
     return typer.main.get_command(app).params
-
-
-def _flag_type(annotation: Any) -> Any:
-    """Return the type of a flag: the first of several that an option may have."""
-    origin = get_origin(annotation)
-    if origin in (Union, UnionType):
-        return _flag_type(next(one for one in get_args(annotation) if one is not type(None)))
-    return list[str] if origin is tuple else annotation
 
 
 def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a task among the flags of a command, as far as they were given."""
-    found = {
-        name: given[name] for name in kind.model_fields if given.get(name) not in (None, [], ())
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name in kind.model_fields
+        # The switch that every command with data has is of this start.
+        if (value := given.get(name)) not in (None, [], ()) and (value or name != "as_built")
     }
-    # The switch that every command with data has; it is of this start.
-    if not found.get("as_built"):
-        found.pop("as_built", None)
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
 
 
-def flags_of_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return options as flags with their values, for a command that is shown."""
-    return {_flag(name): str(value) for name, value in options.items()}
-
-
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """Return an option as the flag that it is."""
     return f"--{name.replace('_', '-')}"

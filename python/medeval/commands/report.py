@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import flags_in, with_options
@@ -14,16 +12,9 @@ from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS
 
 
-def _report(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN...", help="Folders of scored runs, or BenchmarkReport files (JSON, YAML)."
-        ),
-    ] = None,
-    **given: Any,
-) -> None:
+def _report(**given: Any) -> None:
     """Write a report of a scored run, or a leaderboard of several: one file that works offline."""
+    runs: list[Path] = given["runs"] or []
     if given["list"]:
         _show_runs(runs[0] if runs else RUNS, as_json=given["json"])
         return

@@ -27,7 +27,7 @@ from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig
 from medeval.inference.types import Outcome
 from medeval.tasks import registry
-from medeval.tasks.judged import JUDGINGS, judged
+from medeval.tasks.judged import JUDGINGS, judged, judgings_with
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_parameters
 from medeval.tasks.run_record import RUNS, RunRecord, read_record, warning_of_cut_prompts
@@ -128,6 +128,13 @@ def start(
     )
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
+    elif is_judged and (plan or read_record(run.folder).judgings):
+        # As `judge RUN` with the same flags.
+        record = read_record(run.folder)
+        chosen = judges.chosen(task, record)
+        refuse_unnamed(record, judges.missing(chosen), _command(record, flags))
+        check_before(task, chosen, flags.endpoints)
+        run.update(JUDGINGS, judgings_with(record, chosen))
     return run, replace(flags, named_again={"--task": asked_task} if asked_task else {})
 
 

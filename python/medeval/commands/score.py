@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from medeval.commands.graceful_exit import command_of, with_flags
-from medeval.commands.options import flags_in, flags_of_options, given_options, with_options
+from medeval.commands.options import flag, flags_in, given_options, with_options
 from medeval.errors import UserError
 from medeval.tasks import registry
 
@@ -22,18 +22,7 @@ if TYPE_CHECKING:
     from medeval.tasks.task import Method, Task, TaskScore
 
 
-def _score(
-    context: typer.Context,
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN|FILE]",
-            help="The folder of a run, a prediction file or a submission. Default: the newest run"
-            " of the task in runs/; an ICU task without one trains a baseline.",
-        ),
-    ] = None,
-    **given: Any,
-) -> None:
+def _score(context: typer.Context, **given: Any) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON.
 
     `score --task NAME --help` also shows what can be chosen about that task.
@@ -46,45 +35,41 @@ def _score(
     # Here, not above: every other command starts without these.
     from medeval.tasks.for_reports import group_tables, report_of
     from medeval.tasks.task import AskedTask
-    from medeval.terminal import Results, require_writable, table_of, warn
+    from medeval.terminal import show_results, table_of, warn
 
     given |= context.obj["options"]
-    out, as_json = given["out"], given["json"] or str(given["out"]) == "-"
-    named = given["task"] or (registry.task_of(path) if path else None)
-    if named is None:
-        raise UserError("Name a task with --task, or the folder of a run.")
-    name, kind = registry.recorded_name(named), registry.task_class(registry.canonical_name(named))
-    method = method_of(kind, name, given)
+    path: Path | None = given["path"]
+    name, kind, method = meant(given, path, "the folder of a run")
     if path is None:
         path = kind.newest(name, method)
         warn(f"scoring {path}")
     folder = path if path.is_dir() else None
-    if out is not None and not as_json:
-        require_writable(out)
-    moved = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
     if folder is not None and issubclass(kind, AskedTask):
-        scored = _of_run(name, folder, method, moved, given["task"])
+        scored = _of_run(name, folder, method, given)
     else:
         scored = kind.score_file(path, name, method)
     report = report_of(scored)
     content = json.loads(report.to_json()) if scored.file is None else scored.file
     files: dict[Path, Any] = {} if folder is None else {folder / registry.SCORES: report.save}
-    place = None if as_json else out or scored.place
+    place = None if given["json"] else given["out"] or scored.place
     if place is not None:
         files[place] = partial(write_json, content=content, bare_nan=scored.bare_nan)
-    missing = scored.result.metadata.get("not_asked", 0)
-    again = with_flags(command_of("run", "--resume", folder), flags_of_options(moved))
-    left = f"{missing:,} items were never asked and count as not answered; go on with `{again}`"
-    shown = [*group_tables(scored, method.groupings, scored.tables), *scored.tables]
-    Results(
-        [_table(scored), *(table_of(one.title, one.columns, one.rows) for one in shown)],
-        [*scored.notes, *_ends(scored)],
-        scored.warnings,
-        files,
-        left if missing else "",
-        content,
-        scored.bare_nan,
-    ).show(as_json=as_json)
+    missing, left = scored.result.metadata.get("not_asked", 0), ""
+    if missing:
+        again = resume_again(folder, given["moved"])
+        left = f"{missing:,} items were never asked and count as not answered; go on with `{again}`"
+    more = [*group_tables(scored, method.groupings, scored.tables), *scored.tables]
+    table, ends = _shown(scored)
+    show_results(
+        [table, *(table_of(one.title, one.columns, one.rows) for one in more)],
+        [*scored.notes, *ends],
+        warnings=scored.warnings,
+        files=files,
+        left=left,
+        content=content,
+        bare_nan=scored.bare_nan,
+        as_json=given["json"],
+    )
     if missing:
         raise typer.Exit(1)
 
@@ -103,35 +88,53 @@ def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> Non
     save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
-def method_of(kind: type[Task], name: str, given: Mapping[str, Any]) -> Method:
-    """Return how scores of a task are made, of the flags of a command.
+def resume_again(folder: Path | None, moved: Mapping[str, Any]) -> str:
+    """Return the command that asks what a run was never asked, with its data where they are now."""
+    flags = {flag(name): str(value) for name, value in moved.items()}
+    return with_flags(command_of("run", "--resume", folder), flags)
+
+
+def meant(
+    given: dict[str, Any], path: Path | None, otherwise: str
+) -> tuple[str, type[Task], Method]:
+    """Return the task that is meant, as it is recorded, its class, and how it is scored.
 
     Args:
-        kind: the task's class.
-        name: of the task, as it is recorded.
-        given: the flags.
+        given: the flags; where JSON is wanted `out` becomes None, and `moved` are the options
+            for data that are elsewhere now.
+        path: a run, if one is named.
+        otherwise: what can be named in place of a task.
 
     Raises:
-        UserError: an option that cannot be meant.
+        UserError: no task, an option that cannot be meant, or no place for the results.
     """
     from medeval.tasks.options import read_options
     from medeval.tasks.task import Method
+    from medeval.terminal import require_writable
 
+    given["json"] = given["json"] or str(given["out"]) == "-"
+    if given["json"]:
+        given["out"] = None
+    elif given["out"] is not None:
+        require_writable(given["out"])
+    named = given["task"] or (registry.task_of(path) if path else None)
+    if named is None:
+        raise UserError(f"Name a task with --task, or {otherwise}.")
+    name, kind = registry.recorded_name(named), registry.task_class(registry.canonical_name(named))
+    given["moved"] = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
     groupings = [one.strip() for entry in given.get("by") or [] for one in entry.split(",")]
-    n_iters = given["n_iters"]
-    return Method(
-        kind.N_ITERS if n_iters is None else n_iters,
+    method = Method(
+        kind.N_ITERS if given["n_iters"] is None else given["n_iters"],
         given["seed"],
         tuple(dict.fromkeys(filter(None, groupings))),
         given["cluster"],
         given.get("min_cell", 1),
         read_options(kind.ScoreOptions, given_options(kind.ScoreOptions, given), name),
     )
+    return name, kind, method
 
 
-def _of_run(
-    name: str, folder: Path, method: Method, moved: Mapping[str, Any], named: str | None
-) -> TaskScore:
+def _of_run(name: str, folder: Path, method: Method, given: Mapping[str, Any]) -> TaskScore:
     """Score a run of a model.
 
     Raises:
@@ -142,7 +145,7 @@ def _of_run(
     from medeval.tasks.run_record import read_record, warning_of_cut_prompts
 
     record = read_record(folder, name)
-    task = registry.resume(record, moved, named)
+    task = registry.resume(record, given["moved"], given["task"])
     scored = task.score(folder, method)
     warning = warning_of_cut_prompts(task.items(record.limit), read_journal(folder / RESPONSES))
     if warning:
@@ -152,9 +155,36 @@ def _of_run(
     return scored
 
 
-def _ends(scored: TaskScore) -> list[str]:
-    """Say what became of the items, and of the verdicts."""
-    told, said = scored.result.metadata, []
+def _shown(scored: TaskScore) -> tuple[Table, list[str]]:
+    """Return the values of a score that has been made a report, the headline first.
+
+    Below them what became of the items, and of the verdicts.
+    """
+    from rich.table import Table
+
+    from medeval.terminal import interval, shown
+
+    result, told, said = scored.result, scored.result.metadata, []
+    table = Table(title=f"{result.task_id}: {result.model_id}")
+    has_undefined = bool(told.get("undefined"))
+    has_coverage = any("coverage" in about for about in told["metrics"].values())
+    columns = ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined)
+    for name in (*columns, *["coverage"] * has_coverage):
+        table.add_column(name, justify="left" if name == "metric" else "right", no_wrap=True)
+    for name, about in told["metrics"].items():
+        value = result.metrics_results.get(name)
+        if value is not None and name in scored.said_again:
+            continue
+        one = (result.intervals or {}).get(name)
+        table.add_row(
+            about.get("label", name),
+            shown(value),
+            interval(one.low, one.high) if one else "",
+            f"{about['n']:,}" if "n" in about else "",
+            *[f"{about['n_undefined']:,}"] * has_undefined,
+            *[f"{about['coverage']:.2f}" if "coverage" in about else ""] * has_coverage,
+            style="bold" if name == scored.headline else None,
+        )
     if ledger := told.get("ledger"):
         ends = ", ".join(f"{name} {count:,}" for name, count in ledger.items() if count)
         said.append(f"items: {ends}")
@@ -164,34 +194,4 @@ def _ends(scored: TaskScore) -> list[str]:
             f"verdicts: {judging['ok']:,} complete, {judging['partial']:,} partial,"
             f" {judging['failed']:,} failed{f'; not judged, earn 0: {blank}' if blank else ''}"
         )
-    return said
-
-
-def _table(scored: TaskScore) -> Table:
-    """Return the values of a score that has been made a report; the headline first."""
-    from rich.table import Table
-
-    from medeval.terminal import interval, shown
-
-    result = scored.result
-    table = Table(title=f"{result.task_id}: {result.model_id}")
-    has_undefined = bool(result.metadata.get("undefined"))
-    has_coverage = any("coverage" in about for about in result.metadata["metrics"].values())
-    columns = ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined)
-    for name in (*columns, *["coverage"] * has_coverage):
-        table.add_column(name, justify="left" if name == "metric" else "right", no_wrap=True)
-    for name, about in result.metadata["metrics"].items():
-        value = result.metrics_results.get(name)
-        if value is not None and name in scored.said_again:
-            continue
-        ends = (result.intervals or {}).get(name)
-        table.add_row(
-            about.get("label", name),
-            shown(value),
-            interval(ends.low, ends.high) if ends else "",
-            f"{about['n']:,}" if "n" in about else "",
-            *[f"{about['n_undefined']:,}"] * has_undefined,
-            *[f"{about['coverage']:.2f}" if "coverage" in about else ""] * has_coverage,
-            style="bold" if name == scored.headline else None,
-        )
-    return table
+    return table, said

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import medeval
+from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
 from medeval.tasks.registry import RAW_KINDS
 
 
-def synth(
+def _synth(
     kind: Annotated[str, typer.Argument(help=f"What to make: {' or '.join(RAW_KINDS)}.")],
-    scale: Annotated[
-        int, typer.Option(help="Number of patients (mimic4: of admissions of interest), from 20.")
-    ],
-    seed: Annotated[int, typer.Option(help="Whole number from 0; the same one, the same bytes.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
-    events_per_stay: Annotated[
-        int,
-        typer.Option(
-            help="Mean number of chart events of one ICU stay (mimic4: of labs of an admission)."
-        ),
-    ] = 250,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a folder that this command wrote.")
-    ] = False,
+    **given: Any,
 ) -> None:
     """Write synthetic raw data in MIMIC's own layout; no real patient goes in.
 
@@ -51,16 +39,19 @@ def synth(
     sys.path.insert(0, str(root / "tools"))
     from synth.run import write_synthetic
 
-    console = Console(stderr=True)
+    console, out = Console(stderr=True), given["out"]
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("events", total=None)
         rows = write_synthetic(
             kind,
-            scale,
-            seed,
-            events_per_stay,
+            given["scale"],
+            given["seed"],
+            given["events_per_stay"],
             out,
-            replace=replace,
+            replace=given["replace"],
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     typer.echo(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")
+
+
+synth = with_options(_synth, flags_in("synth_flags.toml"))

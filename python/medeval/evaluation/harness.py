@@ -6,28 +6,25 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import (
+from medeval.evaluation.harness_tasks import (
     CATEGORIES,
     CategoryMap,
-    ModelSettings,
-    Planned,
-    Scoring,
-    model_settings,
-    plan,
-)
-from medeval.evaluation.harness_report import (
     ItemsFailedError,
     MisalignedError,
+    Planned,
+    Scoring,
     failed_result,
     finish_report,
+    plan,
     scored_result,
 )
 from medeval.evaluation.model_kinds import failed, writable
-from medeval.evaluation.model_runner import ModelRunner
+from medeval.evaluation.model_runner import ModelRunner, ModelSettings, model_settings
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.inference.types import canonical
@@ -97,7 +94,7 @@ class EvaluationHarness:
         self.runner = runner or ModelRunner()
         self.results_dir = Path(results_dir)
         self.cache_dir = None if cache_dir is None else Path(cache_dir)
-        self._metrics, self._draws, self._seed = metrics or default_registry(), draws, seed
+        self._scoring = partial(Scoring, metrics or default_registry(), draws, seed)
         self._on_task_start, self._on_task_end = on_task_start or _ignore, on_task_end or _ignore
         self._on_progress, self._on_error = on_progress or _ignore, on_error or _ignore
         self._on_metrics = on_metrics or _ignore
@@ -158,10 +155,7 @@ class EvaluationHarness:
         from medeval.reporting.report import format_named, write_report
 
         formats = dict.fromkeys(map(format_named, report_formats or ()))
-        scoring = Scoring(
-            self._metrics,
-            self._draws,
-            self._seed,
+        scoring = self._scoring(
             CATEGORIES if category_map is None else category_map,
             combined_weights or {},
             combined_metric_name or "combined_score",

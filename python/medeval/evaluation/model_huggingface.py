@@ -11,7 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, failed, state_of
+from medeval.evaluation.model_kinds import (
+    Call,
+    LoadedModel,
+    MissingExtraError,
+    failed,
+    python_model,
+    state_of,
+)
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
@@ -29,7 +36,7 @@ _PAIR = ("premise", "hypothesis")
 _NEW_TOKENS = 256
 
 
-class HuggingFaceModel(BatchModel):
+class HuggingFaceModel:
     """A model that classifies, summarizes or continues texts.
 
     Texts are cut at the length that the model takes. Decoding is greedy unless
@@ -101,7 +108,7 @@ class HuggingFaceModel(BatchModel):
         self._labels = dict(label_map or {})
         greedy = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
         self._generation = {**greedy, **(generation_kwargs or {})}
-        settings = {
+        self.settings = {
             "model_path": str(place),
             "files_sha256": state_of(place),
             "hf_task": self._task,
@@ -111,10 +118,12 @@ class HuggingFaceModel(BatchModel):
             "parameters": int(self._model.num_parameters()),
             "seed": seed,
         }
-        super().__init__(str(place), self._model, settings)
 
-    def predict(self, batch: list[Row], call: Call) -> list[Row]:
-        """See `BatchModel`."""
+    def loaded(self) -> LoadedModel:
+        """Return it as the runner takes it."""
+        return python_model(self._model, self.settings, self._predict, unload=self._unload)
+
+    def _predict(self, batch: list[Row], call: Call) -> list[Row]:
         self._torch.manual_seed(self._seed)
         with self._torch.inference_mode():
             if self._task == "text-classification":
@@ -127,8 +136,7 @@ class HuggingFaceModel(BatchModel):
                 found = [self._continued(row, call.task) for row in batch]
         return [{**output, "input": row} for output, row in zip(found, batch, strict=True)]
 
-    def unload(self) -> None:
-        """See `LoadedModel`."""
+    def _unload(self) -> None:
         self._model.to("cpu")
         if self._torch.cuda.is_available():
             self._torch.cuda.empty_cache()

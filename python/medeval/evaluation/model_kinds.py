@@ -1,19 +1,18 @@
 """The kinds of models that the runner loads, and those that are Python: functions and objects.
 
-A model turns inputs into items of the engine, says who answers them, and reads
-outputs from the lines of the journal. The engine of `run` does all that is between.
+Each kind is a function that loads a model. What it returns puts a call to the engine of `run`:
+who is asked, which items, and how outputs are read from the lines of the journal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
@@ -22,7 +21,7 @@ from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
-from medeval.inference.types import Completion, Item, Outcome, Request
+from medeval.inference.types import Completion, Item, Model, Outcome, Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
@@ -42,39 +41,56 @@ class Call:
         task: which the inputs are of; None if the caller does not say.
         data_class: of the inputs; what is not `open` may not go to an endpoint at will.
         options: more for the model's own function.
-        asked: the inputs by the names of their items, where these are no places.
     """
 
-    rows: Sequence[Row] = ()
-    batch_size: int = 1
-    task: MedicalTask | None = None
-    data_class: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    asked: dict[str, Row] = field(default_factory=dict)
+    rows: Sequence[Row]
+    batch_size: int
+    task: MedicalTask | None
+    data_class: str | None
+    options: Mapping[str, Any]
 
 
+# Gives the outputs of a batch.
+Predict = Callable[[list[Row], Call], Any]
+
+
+class Asked(NamedTuple):
+    """A call as the engine runs it.
+
+    Attributes:
+        model: who answers.
+        items: what is asked, each with the places of the inputs that it is made of.
+        config: how it is run.
+        read: gives an output for each of these places, from the line of the item if it has one.
+    """
+
+    model: Model
+    items: Sequence[tuple[Item, Sequence[int]]]
+    config: RunConfig
+    read: Callable[[Line | None, Sequence[int]], list[Row]]
+
+
+@dataclass
 class LoadedModel:
     """A model that was loaded under a name.
 
-    Its `items` are what is asked, with the places of the inputs that each is made of, `answering`
-    is who answers them, `config` how they are run, and `outputs` are read from their lines.
-
     Attributes:
-        handle: what loading it returns: the object behind it where there is one.
         settings: what decides its answers, as JSON values, and never a key.
+        put: puts a call, knowing the lines of earlier starts; a ValueError if it cannot.
+        handle: what loading it returns: the object behind it where there is one.
         folder: where its answers are kept; None if it keeps none of its own accord.
+        unload: gives back the memory that it holds.
         asked: how many items of the last call were asked, and not known from earlier ones.
         measured: what is known of each input of the last call.
     """
 
-    handle: Any
     settings: Mapping[str, Any]
+    put: Callable[[Call, Iterable[Line]], Asked]
+    handle: Any = None
     folder: Path | None = None
+    unload: Callable[[], object] | None = None
     asked: int = 0
     measured: Sequence[Mapping[str, Any]] = ()
-
-    def unload(self) -> None:
-        """Give back the memory that it holds."""
 
 
 def failed(kind: str, attempts: int, **more: Any) -> Row:
@@ -110,138 +126,145 @@ def writable(output: Any) -> Any:
     return output
 
 
-class BatchModel(LoadedModel):
-    """A model that takes lists of inputs: one item of the engine is one batch.
-
-    A batch that fails, or is answered with another number of outputs, is an error for each of its
-    items and for no other.
+class BatchModel:
+    """Who answers batches, to the engine: an item is named by the places of its inputs.
 
     Args:
         name: what the audit calls the model.
-        handle: what loading it returns.
-        settings: what decides its answers.
-        function: takes a list of inputs and returns a list of outputs, or one of each; what a
-            model of another kind has its own `predict` or `reply` for.
-        is_per_item: it takes one input at a time.
-        retries: when and how often a failed batch is asked again.
+        answer: gives the outputs of a batch, as JSON values.
+        address: where it is.
+        close: gives back what was opened for it.
     """
-
-    address = IN_PROCESS
 
     def __init__(
         self,
         name: str,
-        handle: Any,
-        settings: Mapping[str, Any],
-        function: Callable[..., Any] = list,
-        *,
-        is_per_item: bool = False,
-        retries: RetryPolicy | None = None,
+        answer: Callable[[Request], Awaitable[Any]],
+        address: str = IN_PROCESS,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.model, self.handle, self.settings = name, handle, settings
-        self.function, self.is_per_item = function, is_per_item
+        self.model, self.address, self._answer, self._close = name, address, answer, close
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
-        self._retries = retries or RetryPolicy(attempts=1)
-        self._call = Call()
-
-    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
-        """Return batches; one that is answered stays as it was made, whatever its size.
-
-        Args:
-            call: the inputs.
-            lines: of the journal, from earlier starts.
-
-        Raises:
-            ValueError: the inputs cannot be put so.
-        """
-        whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
-        batches = [[int(place) for place in name.split(",")] for name in whole]
-        known = {place for batch in batches for place in batch}
-        left = [place for place in range(len(call.rows)) if place not in known]
-        size = 1 if self.is_per_item else call.batch_size
-        batches += [left[start : start + size] for start in range(0, len(left), size)]
-        made: list[tuple[Item, Sequence[int]]] = []
-        for batch in batches:
-            # The batch as text names the request.
-            messages = [{"role": "user", "content": self.body([call.rows[one] for one in batch])}]
-            made.append((Item(",".join(map(str, batch)), messages, call.data_class), batch))
-        return made
-
-    def body(self, batch: Sequence[Row]) -> str:
-        """Return a batch as text."""
-        return json.dumps(batch, default=repr)
-
-    def config(self, call: Call) -> RunConfig:
-        """Return how the run is made: a batch with a failed output is asked again, as a whole."""
-
-        def can_read(item: Item, text: str) -> bool:
-            outputs = self._aligned(text, item.id.count(",") + 1, 1)
-            return not any("error" in output for output in outputs)
-
-        again = frozenset(Outcome) - {Outcome.ANSWERED}
-        return RunConfig(concurrency=1, retries=self._retries, retry=again, can_read=can_read)
-
-    def answering(self, call: Call) -> Self:
-        """Return who answers the items of these inputs."""
-        asked = copy(self)
-        asked._call = call
-        return asked
-
-    def predict(self, batch: list[Row], call: Call) -> Any:
-        """Return the outputs of a batch, for a model of this process."""
-        if self.is_per_item:
-            return [self.function(row, **call.options) for row in batch]
-        return self.function(batch, **call.options)
 
     async def ask(self, request: Request) -> Completion:
         """See `Model`."""
-        batch = [self._call.rows[int(place)] for place in request.item.id.split(",")]
-        text = await self.reply(batch, request)
+        text = json.dumps(await self._answer(request))
         return Completion(text, finish_reason="stop", model=self.model)
-
-    async def reply(self, batch: list[Row], request: Request) -> str:
-        """Return the outputs of a batch as JSON; values that JSON lacks are errors.
-
-        Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt
-        alone stays what it is. Its message is left out: it may hold an input's text.
-
-        Raises:
-            CallFailedError: there are none.
-        """
-        try:
-            outputs = whole_json(self.predict(batch, self._call))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001  whatever a user's function raises
-            failure = Failure(Kind.CALLABLE, code=type(error).__name__)
-        else:
-            is_list = isinstance(outputs, list | tuple)
-            return json.dumps([writable(each) for each in outputs] if is_list else None)
-        raise CallFailedError(failure)
 
     async def close(self) -> None:
         """See `Model`."""
+        if self._close is not None:
+            await self._close()
 
-    def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
-        """Return the outputs of an item of so many inputs; `{"error": ...}` for a failed one."""
-        if line is None or "text" not in line:
-            size = None if self.is_per_item else count
-            return [failed_line(line, batch=size) for _ in range(count)]
-        return self._aligned(line["text"], count, line["measured"]["attempts"])
 
-    def output(self, given: Any, attempts: int) -> Row:
-        """Return one output if it is a mapping; anything else is an error of its item."""
-        return given if isinstance(given, dict) else failed("NotAMapping", attempts)
+def in_batches(
+    model: BatchModel,
+    call: Call,
+    lines: Iterable[Line],
+    *,
+    is_per_item: bool = False,
+    bare_labels: bool = False,
+    retries: RetryPolicy | None = None,
+) -> Asked:
+    """Put a call in batches; one that was answered stays as it was made, whatever its size.
 
-    def _aligned(self, text: str, count: int, attempts: int) -> list[Row]:
+    A batch that fails, or is answered with another number of outputs, is an error for each of its
+    items and for no other. One with a failed output is asked again as a whole.
+
+    Args:
+        model: who answers.
+        call: the inputs.
+        lines: of the journal, from earlier starts.
+        is_per_item: one input at a time.
+        bare_labels: an output that is no mapping is a label; else it is an error of its item.
+        retries: when and how often a failed batch is asked again; never if not given.
+    """
+    whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
+    batches = [[int(place) for place in name.split(",")] for name in whole]
+    known = {place for batch in batches for place in batch}
+    left = [place for place in range(len(call.rows)) if place not in known]
+    size = 1 if is_per_item else call.batch_size
+    batches += [left[start : start + size] for start in range(0, len(left), size)]
+    items = []
+    for batch in batches:
+        # The batch as text names the request.
+        body = json.dumps([call.rows[one] for one in batch], default=repr)
+        messages = [{"role": "user", "content": body}]
+        items.append((Item(",".join(map(str, batch)), messages, call.data_class), batch))
+
+    def output(given: Any, attempts: int) -> Row:
+        if isinstance(given, dict):
+            return given
+        if not bare_labels:
+            return failed("NotAMapping", attempts)
+        return failed("empty", attempts) if given is None else {"label": str(given), "score": 1.0}
+
+    def aligned(text: str, count: int, attempts: int) -> list[Row]:
         """Return one output for each input of a batch, none of them shifted."""
         given, kind, wrong = json.loads(text), "NotAList", {"batch": count}
         if isinstance(given, list):
             if len(given) == count:
-                return [self.output(each, attempts) for each in given]
+                return [output(each, attempts) for each in given]
             kind, wrong["returned"] = "WrongLength", len(given)
         return [failed(kind, attempts, **wrong) for _ in range(count)]
+
+    def can_read(item: Item, text: str) -> bool:
+        return not any("error" in output for output in aligned(text, item.id.count(",") + 1, 1))
+
+    def read(line: Line | None, places: Sequence[int]) -> list[Row]:
+        if line is None or "text" not in line:
+            size = None if is_per_item else len(places)
+            return [failed_line(line, batch=size) for _ in places]
+        return aligned(line["text"], len(places), line["measured"]["attempts"])
+
+    config = RunConfig(
+        concurrency=1,
+        retries=retries or RetryPolicy(attempts=1),
+        retry=frozenset(Outcome) - {Outcome.ANSWERED},
+        can_read=can_read,
+    )
+    return Asked(model, items, config, read)
+
+
+def python_model(
+    handle: Any,
+    settings: Mapping[str, Any],
+    predict: Predict,
+    *,
+    per_item: bool = False,
+    unload: Callable[[], object] | None = None,
+) -> LoadedModel:
+    """Return what predicts in this process as a model.
+
+    Whatever it raises is an error of the batch, also what would end the caller; KeyboardInterrupt
+    alone stays what it is. Its message is left out: it may hold an input's text.
+    """
+
+    def put(call: Call, lines: Iterable[Line]) -> Asked:
+        async def answer(request: Request) -> Any:
+            batch = [call.rows[int(place)] for place in request.item.id.split(",")]
+            try:
+                given = whole_json(predict(batch, call))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  whatever a user's function raises
+                failure = Failure(Kind.CALLABLE, code=type(error).__name__)
+            else:
+                is_list = isinstance(given, list | tuple)
+                return [writable(each) for each in given] if is_list else None
+            raise CallFailedError(failure)
+
+        return in_batches(BatchModel("function", answer), call, lines, is_per_item=per_item)
+
+    return LoadedModel({**settings, "per_item": per_item}, put, handle, unload=unload)
+
+
+def _applied(function: Callable[..., Any], per_item: bool = False) -> Predict:
+    """Return how a user's function of lists, or of one input, predicts."""
+    if per_item:
+        return lambda batch, call: [function(row, **call.options) for row in batch]
+    return lambda batch, call: function(batch, **call.options)
 
 
 def imported_model(
@@ -249,7 +272,7 @@ def imported_model(
     module_path: str | None = None,
     load_func: str = "load_model",
     **more: Any,
-) -> BatchModel:
+) -> LoadedModel:
     """Load a model through a function of an importable module.
 
     Args:
@@ -280,7 +303,7 @@ def imported_model(
         raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
     settings["files_sha256"] = state_of(model_path, getattr(module, "__file__", None) or "")
-    return BatchModel("function", loaded, {**settings, "per_item": False}, function)
+    return python_model(loaded, settings, _applied(function))
 
 
 def state_of(*places: str | Path) -> str:
@@ -304,7 +327,7 @@ def file_model(
     path: str | Path,
     callable: str = "predict",  # noqa: A002  the word of the documented form
     per_item: bool = False,
-) -> BatchModel:
+) -> LoadedModel:
     """Load a function from a Python file.
 
     Args:
@@ -323,12 +346,11 @@ def file_model(
     function: Any = getattr(module_of(file), callable, None)
     if not isinstance(function, Callable):  # type: ignore[arg-type]
         raise ValueError(f"{file} has no function {callable}")
-    settings: dict[str, Any] = {"path": str(file), "callable": callable, "per_item": per_item}
-    settings["sha256"] = state_of(file)
-    return BatchModel("function", function, settings, function, is_per_item=per_item)
+    settings = {"path": str(file), "callable": callable, "sha256": state_of(file)}
+    return python_model(function, settings, _applied(function, per_item), per_item=per_item)
 
 
-def object_model(model: Any = None) -> BatchModel:
+def object_model(model: Any = None) -> LoadedModel:
     """Take an object with `predict`, `model_id` and `metadata`.
 
     Raises:
@@ -344,6 +366,5 @@ def object_model(model: Any = None) -> BatchModel:
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "model_id": str(getattr(model, "model_id", "")),
         "metadata": getattr(model, "metadata", None) or {},
-        "per_item": False,
     }
-    return BatchModel("function", model, settings, predict)
+    return python_model(model, settings, _applied(predict))

@@ -2,38 +2,55 @@
 
 Whatever kind a model is, it gives one output for each input, in their order. An input that it
 could not be asked about, or has no usable answer to, has `{"error": {"type", "attempts", ...}}`.
+
+Of how a model is loaded everything but secrets is recorded. A secret is known by the name of its
+parameter. It is left out of records and cache keys, and its text is taken out of whatever else
+quotes it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from medeval.evaluation.model_kinds import (
-    BatchModel,
     Call,
+    LoadedModel,
     file_model,
     imported_model,
     object_model,
 )
 from medeval.inference.guard import DataUseGuard, read_endpoints
-from medeval.inference.run import AUDIT, Run, settings_of
+from medeval.inference.journal import read_journal
+from medeval.inference.run import AUDIT, RESPONSES, Run, settings_of
+from medeval.inference.secrets import (
+    WITHHELD,
+    holds_secret,
+    is_secret,
+    secrets_in_text,
+    text_without_secrets,
+)
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
-if TYPE_CHECKING:
-    from medeval.evaluation.model_endpoints import ChatModel
-
 _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 _TIMES = ("seconds", "attempts")
+# Of headers the names alone are written: what they carry is for their reader.
+_HEADERS = "headers"
+# What stands before a key in a header.
+_SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(\S+)\Z", re.IGNORECASE)
+# Shorter texts are words of their own, and taking them out would garble what is written.
+_SHORTEST_SECRET = 6
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
 Inputs = Sequence[Mapping[str, Any]]
@@ -62,7 +79,7 @@ class ModelRunner:
         endpoints: str | Path = "endpoints.toml",
     ) -> None:
         self._gate, self._folder, self._endpoints = gate, Path(folder), Path(endpoints)
-        self._models: dict[str, BatchModel | ChatModel] = {}
+        self._models: dict[str, LoadedModel] = {}
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -81,10 +98,10 @@ class ModelRunner:
         Types and what they take:
             `local`: `model_path`, `module_path` and `load_func` (see `imported_model`); or `path`,
                 `callable` and `per_item` (see `file_model`).
-            `api`: `endpoint`, `api_key` or `key_variable`, and more (see `ApiModel`).
+            `api`: `endpoint`, `api_key` or `key_variable`, and more (see `api_model`).
             `huggingface`: `model_path` and `hf_task`, and more (see `HuggingFaceModel`).
             `interface`: `model`, an object with `predict`, `model_id` and `metadata`.
-            `openai`: `base_url`, `model`, `key_variable`, and more (see `ChatModel`).
+            `openai`: `base_url`, `model`, `key_variable`, and more (see `chat_model`).
 
         Args:
             model_name: the name; or all of it as one mapping: `type`, `name` and the parameters.
@@ -125,14 +142,16 @@ class ModelRunner:
             model = self._new(model_name, model_type, model_path, parameters)
             model.settings = {"name": model_name, "type": model_type, **model.settings}
             self._models[model_name] = model
-        return self._models[model_name].handle
+        loaded = self._models[model_name]
+        return loaded if loaded.handle is None else loaded.handle
 
     def unload_model(self, model_name: str) -> None:
         """Let go of a model; a name that is not loaded is none."""
-        if model_name in self._models:
-            self._models.pop(model_name).unload()
+        loaded = self._models.pop(model_name, None)
+        if loaded and loaded.unload:
+            loaded.unload()
 
-    def model(self, name: str) -> BatchModel | ChatModel:
+    def model(self, name: str) -> LoadedModel:
         """Return a loaded model, with its settings and what is known of its last run.
 
         Raises:
@@ -211,15 +230,15 @@ class ModelRunner:
 
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
-    ) -> BatchModel | ChatModel:
-        from medeval.evaluation.model_endpoints import ApiModel, ChatModel
+    ) -> LoadedModel:
+        from medeval.evaluation.model_endpoints import api_model, chat_model
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
         if model_type not in MODEL_TYPES:
             known = ", ".join(MODEL_TYPES)
             raise ValueError(f"unknown model type {model_type!r}: use one of {known}")
         if model_type == "huggingface":
-            return HuggingFaceModel(name if model_path is None else model_path, **parameters)
+            return HuggingFaceModel(model_path or name, **parameters).loaded()
         if model_type == "local" and "path" not in parameters:
             return imported_model(model_path, **parameters)
         if model_path is not None:
@@ -230,19 +249,19 @@ class ModelRunner:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
         if model_type == "api":
-            return ApiModel(name, self._gate, **parameters)
-        return ChatModel(name, self._gate, self._folder, **parameters)
+            return api_model(name, self._gate, **parameters)
+        return chat_model(name, self._gate, self._folder, **parameters)
 
 
-def _outputs(model: BatchModel | ChatModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
+def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
     """Run a model on the engine, and put outputs where their inputs stand."""
-    config = model.config(call)
-    if ask_anew:
-        config = replace(config, retry=frozenset(Outcome))
-    asked = model.answering(call)
-    run = Run(place, settings_of(asked, str(model.settings.get("prompt_version", ""))), asked)
-    items = model.items(call, () if ask_anew else run.lines())
-    samples = [item for item, _ in items]
+    journal = place / RESPONSES
+    earlier = read_journal(journal) if journal.exists() and not ask_anew else ()
+    asked = model.put(call, earlier)
+    config = replace(asked.config, retry=frozenset(Outcome)) if ask_anew else asked.config
+    settings = settings_of(asked.model, str(model.settings.get("prompt_version", "")))
+    run = Run(place, settings, asked.model)
+    samples = [item for item, _ in asked.items]
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -255,14 +274,101 @@ def _outputs(model: BatchModel | ChatModel, call: Call, place: Path, ask_anew: b
     lines = {line["item"]: line for line in run.lines()}
     outputs: list[Row] = [{} for _ in call.rows]
     measured: list[dict[str, Any]] = [{} for _ in call.rows]
-    for item, places in items:
+    for item, places in asked.items:
         line = lines.get(item.id)
         if line is not None:
             known = {key: line[key] for key in _KEPT_MEASURES if key in line}
             known |= {key: line["measured"][key] for key in _TIMES}
             for at in places:
                 measured[at] = known
-        for at, output in zip(places, model.outputs(line, len(places), call), strict=True):
+        for at, output in zip(places, asked.read(line, places), strict=True):
             outputs[at] = output
-    model.asked, model.measured = len(items) - ended.progress.before, measured
+    model.asked, model.measured = len(samples) - ended.progress.before, measured
     return outputs
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How a model was loaded, fit to be written down.
+
+    Attributes:
+        model_id: its name.
+        recorded: name, type, parameters and the runner's description as JSON values, without
+            secrets.
+        is_data: it is told apart by these: no parameter is an object of the program, and the model
+            was not loaded elsewhere.
+        scrubbed: takes the secrets out of a text.
+    """
+
+    model_id: str
+    recorded: Mapping[str, Any]
+    is_data: bool
+    scrubbed: Callable[[str], str]
+
+
+def model_settings(
+    model_id: str,
+    model_type: str | None,
+    parameters: Mapping[str, Any],
+    described: Mapping[str, Any],
+) -> ModelSettings:
+    """Return what may be recorded of a model.
+
+    Args:
+        model_id: its name.
+        model_type: as the runner calls it; None for one that was loaded before.
+        parameters: what it was loaded with.
+        described: what the runner says of it.
+    """
+    secrets = {secret for given in (parameters, described) for secret in _secrets_in(given)}
+    # The longest first, as one may hold another.
+    known = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
+    scrubbed = partial(re.compile(known or r"(?!)").sub, WITHHELD)
+    objects: list[str] = []
+    recorded = {
+        "id": model_id,
+        "type": model_type or described.get("type"),
+        "parameters": _written(parameters, scrubbed, objects),
+        "described": _written(described, scrubbed, objects),
+    }
+    return ModelSettings(model_id, recorded, model_type is not None and not objects, scrubbed)
+
+
+def _written(
+    value: Any, scrubbed: Callable[[str], str], objects: list[str], is_headers: bool = False
+) -> Any:
+    """Return a value as JSON without its secrets; `objects` gets the classes of what is none."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        if is_headers:
+            return dict.fromkeys(sorted(map(str, value)), WITHHELD)
+        return {
+            str(name): _written(each, scrubbed, objects, name == _HEADERS)
+            for name, each in value.items()
+            if not holds_secret(str(name), each)
+        }
+    if is_headers:
+        return WITHHELD
+    if isinstance(value, str | Path):
+        # Names tell where secrets stand, so what has a name goes first.
+        return scrubbed(text_without_secrets(str(value)))
+    if isinstance(value, list | tuple):
+        return [_written(member, scrubbed, objects) for member in value]
+    objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
+    return objects[-1]
+
+
+def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
+    """Yield the texts of a parameter, however deep, that are secrets or have some in them."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _secrets_in(each, is_hidden)
+    elif isinstance(value, str | Path):
+        text = str(value)
+        own = [text, *_SCHEME.findall(text)] if is_hidden else []
+        found = [*secrets_in_text(text), *own]
+        yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)

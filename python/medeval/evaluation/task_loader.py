@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -52,6 +52,7 @@ class TaskSummary:
         metrics: the names of its metrics.
         num_examples: the number of rows of its data set, or of inputs where it has none.
         file: where it came from, a path or URL; None for one that the program made.
+        difficulty: as its file has it.
     """
 
     task_id: str
@@ -60,17 +61,14 @@ class TaskSummary:
     metrics: list[str]
     num_examples: int
     file: str | None
+    difficulty: str | None = field(default=None, compare=False)
 
 
 def summary_of(task: MedicalTask, file: str | None) -> TaskSummary:
     """Return what a list says about a task from a file, if it is from one."""
-    told = (task.task_id, task.name, task.description, list(task.metrics), number_of_rows(task))
-    return TaskSummary(*told, file)
-
-
-def number_of_rows(task: MedicalTask) -> int:
-    """Return how many rows the data set has, or without one how many inputs that are not blank."""
-    return len(task.dataset) or sum(any(row.values()) for row in task.inputs)
+    rows = len(task.dataset) or sum(any(row.values()) for row in task.inputs)
+    told = (task.task_id, task.name, task.description, list(task.metrics), rows, file)
+    return TaskSummary(*told, task.extra.get("difficulty"))
 
 
 class TaskLoader:
@@ -169,10 +167,7 @@ class TaskLoader:
 
     def list_available_tasks(self) -> list[dict[str, Any]]:
         """Describe the tasks of the folder; a file that is broken is left out with a warning."""
-        return [
-            {**asdict(summary_of(task, str(path))), "difficulty": task.extra.get("difficulty")}
-            for path, task in self.discovered()
-        ]
+        return [asdict(summary_of(task, str(path))) for path, task in self.discovered()]
 
     def discovered(self) -> list[tuple[Path, EvaluatedTask]]:
         """Return the tasks of the folder with their files; a broken one is left out, warned of."""

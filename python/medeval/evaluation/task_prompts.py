@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -74,11 +74,6 @@ def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, st
             {"role": "assistant", "content": _example_reply(task, answer)},
         ]
     return [*messages, {"role": "user", "content": _question(task, shown)}]
-
-
-def conversation_text(messages: Iterable[Mapping[str, Any]]) -> str:
-    """Return a conversation as people read it: each message under the name of who says it."""
-    return "\n\n".join(f"[{one['role']}]\n{_text(one.get('content'))}" for one in messages)
 
 
 def _question(task: MedicalTask, shown: Row) -> str:

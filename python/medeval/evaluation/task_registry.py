@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from medeval.evaluation.task_loader import TaskLoader, TaskSummary, number_of_rows, summary_of
+from medeval.evaluation.task_loader import TaskLoader, TaskSummary, summary_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import task_type_of
 
@@ -100,15 +100,16 @@ class TaskRegistry:
         wanted = None if task_type is None else task_type_of(task_type)
         discovered = [(task, str(path)) for path, task in self._loader.discovered()]
         new = (one for one in discovered if one[0].task_id not in self._registered)
+        tasks = [
+            one for one in (*self._registered.values(), *new) if wanted in (None, one[0].task_type)
+        ]
         return [
-            summary_of(task, file)
-            for task, file in (*self._registered.values(), *new)
-            if (wanted is None or task.task_type == wanted)
-            and (min_examples is None or number_of_rows(task) >= min_examples)
-            and (has_metrics is None or bool(task.metrics) == has_metrics)
+            one
+            for one in (summary_of(task, file) for task, file in tasks)
+            if (min_examples is None or one.num_examples >= min_examples)
+            and has_metrics in (None, bool(one.metrics))
             and (
-                difficulty is None
-                or str(task.extra.get("difficulty") or "").casefold() == difficulty.casefold()
+                difficulty is None or str(one.difficulty or "").casefold() == difficulty.casefold()
             )
         ]
 

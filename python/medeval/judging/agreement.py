@@ -42,17 +42,17 @@ def agreement(results: JudgingResults) -> list[dict[str, Any]]:
         Rows of `criterion`, `who`, `with` and what `agreement_of` returns.
     """
     judges = [judge.judge for judge in results.judges]
-    pairs = [*combinations(range(len(judges)), 2)]
-    rows = []
-    for name in results.prompt.rubric.names:
-        scores = score_array(results, name)[:, :, 0]
-        for pair in pairs:
-            about = {"criterion": name, "who": judges[pair[0]], "with": judges[pair[1]]}
-            rows.append({**about, **agreement_of(scores[:, pair], results.seed)})
-        if len(pairs) > 1:
-            about = {"criterion": name, "who": "all judges", "with": "each other"}
-            rows.append({**about, **agreement_of(scores, results.seed)})
-    return rows
+    compared: list[tuple[str, str, Sequence[int]]] = [
+        (judges[a], judges[b], (a, b)) for a, b in combinations(range(len(judges)), 2)
+    ]
+    if len(judges) > 2:
+        compared.append(("all judges", "each other", range(len(judges))))
+    return [
+        {"criterion": name, "who": who, "with": other}
+        | agreement_of(score_array(results, name)[:, :, 0], [group], results.seed)
+        for name in results.prompt.rubric.names
+        for who, other, group in compared
+    ]
 
 
 def score_array(results: JudgingResults, dimension: str) -> Floats:
@@ -61,75 +61,53 @@ def score_array(results: JudgingResults, dimension: str) -> Floats:
 
     judges = {judge.judge: place for place, judge in enumerate(results.judges)}
     rows = [each.judgments for each in results.subjects]
-    repeats = max((one.repeat + 1 for row in rows for one in row), default=1)
+    repeats = max((one["repeat"] + 1 for row in rows for one in row), default=1)
     scores = np.full((len(rows), len(judges), repeats), np.nan)
     for place, row in enumerate(rows):
         for one in row:
             # None becomes NaN.
-            scores[place, judges[one.judge], one.repeat] = one.scores.get(dimension)
+            scores[place, judges[one["judge"]], one["repeat"]] = one["scores"].get(dimension)
     return scores
 
 
-def agreement_of(scores: Floats, seed: int = 0) -> dict[str, Any]:
-    """Return the agreement of judges on one scale.
+def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> dict[str, Any]:
+    """Return the agreement of raters on one scale: the mean over groups, intervals over items.
 
-    Args:
-        scores: shape (items, judges), NaN for a gap.
-        seed: of the resamples, which are the same for all statistics.
-
-    Returns:
-        `answers` with scores of all; the share of equal scores and of those at most 1 apart, over
-        all pairs; of two judges the weighted kappa; Krippendorff's alpha; ICC(2,1) and ICC(3,k).
-    """
-    import numpy as np
-
-    rows, weights = row_weights(scores, DRAWS, seed)
-    found = _intervals(statistics(rows, weights.astype(np.float64)), len(scores))
-    return {"answers": int(np.isfinite(scores).all(axis=1).sum()), **found}
-
-
-def _intervals(drawn: Mapping[str, Floats], n: int) -> dict[str, Any]:
-    """Return statistics of the data, the first value of each, with intervals of its resamples."""
-    return {
-        name: sampled_interval(
-            None if values[0] != values[0] else float(values[0]), values[1:], n, _NO_VALUE
-        ).model_dump()
-        for name, values in drawn.items()
-    }
-
-
-def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
-    """Return the statistics of pairs of raters: the mean over pairs, with intervals over items.
-
-    A pair weighs as much as it has items with scores of both, so that raters who shared few items
-    decide little.
+    A group weighs as much as it has items with two scores or more, so that raters who shared few
+    items decide little.
 
     Args:
         scores: shape (items, raters), NaN for a gap.
-        pairs: columns that are compared.
+        groups: the columns of raters that are compared with each other, such as each pair.
         seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        `answers` with scores of a pair, and for each of `STATISTICS` an interval.
+        `answers` with scores of a whole group, and for each of `STATISTICS` an interval.
     """
     import numpy as np
 
-    has_pair = np.any([np.isfinite(scores[:, pair]).all(axis=1) for pair in pairs], axis=0)
-    n = int(has_pair.sum())
-    if not n:
-        return {"answers": 0, **_intervals(dict.fromkeys(STATISTICS, np.array([np.nan])), 0)}
-    rows, weights = row_weights(scores[has_pair], DRAWS, seed)
+    is_whole, is_shared = (
+        np.any([np.isfinite(scores[:, own]).sum(axis=1) >= least(own) for own in groups], axis=0)
+        for least in (len, lambda own: 2)
+    )
+    rows, n = scores[is_shared], int(is_shared.sum())
+    rows, weights = row_weights(rows, DRAWS, seed) if n else (rows, np.zeros((1, 0), np.int64))
     sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
-    for pair in pairs:
-        own = rows[:, pair]
-        whole = np.isfinite(own).all(axis=1)
-        shared = weights[:, whole].astype(np.float64)
-        for name, values in statistics(own[whole], shared).items():
+    for group in groups:
+        own = rows[:, group]
+        has_two = np.isfinite(own).sum(axis=1) >= 2
+        shared = weights[:, has_two].astype(np.float64)
+        for name, values in statistics(own[has_two], shared).items():
             drawn = np.where(np.isfinite(values), shared.sum(axis=1), 0)
             sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
             counts[name] = counts[name] + drawn
-    means = {name: _ratio(sums[name], counts[name]) for name in STATISTICS}
-    return {"answers": n, **_intervals(means, n)}
+    found: dict[str, Any] = {"answers": int(is_whole.sum())}
+    for name in STATISTICS:
+        means = _ratio(sums[name], counts[name])
+        value = None if np.isnan(means[0]) else float(means[0])
+        one = sampled_interval(value, means[1:], n, _NO_VALUE)
+        found[name] = one.model_dump()
+    return found
 
 
 def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:

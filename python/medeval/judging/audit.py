@@ -18,9 +18,9 @@ from medeval.inference.run import RunConfig
 from medeval.judging import injection, prompt
 from medeval.judging.agreement import agreement, score_array
 from medeval.judging.human import HumanRatings, human_agreement
-from medeval.judging.judgments import mean_of
+from medeval.judging.judgments import mean_of, money, total
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults, sum_of
+from medeval.judging.results import JudgingResults
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval
@@ -40,10 +40,11 @@ _VARIANTS = {
     "order": (prompt.ANSWER_FIRST, prompt.CRITERIA_REVERSED),
     "reference": (prompt.NO_REFERENCE,),
 }
+_JUDGED_ONCE = "each answer was judged once; the spread needs repeats of 2 or more"
 _NO_CORRELATION = "too few answers were judged, or length, score or overlap are all the same"
 
-# Figures by what moves a judge, and by criterion.
-Effects = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
+# Rows of figures: what moves a judge, on which criterion, and how far.
+Effects = Iterator[dict[str, Any]]
 
 
 def audit(
@@ -100,41 +101,35 @@ def audit(
         made.append(part.run(options, gate, on_progress))
         return made[-1]
 
+    jury = judging.jury
+    # The rule that is built in knows nothing but the reference.
+    models = tuple(one for one in jury.seated if not one.is_rule)
+    lacking = {
+        "agreement": "" if len(base.judges) > 1 else "there is one judge; agreement needs two",
+        "repeats": "" if jury.repeats > 1 else _JUDGED_ONCE,
+        "reference": "" if models else "the judge is a rule that needs the reference",
+    }
+    effects: list[dict[str, Any]] = []
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
-        "effects": [],
-        "not_done": {},
+        "effects": effects,
+        "not_done": {part: lacking[part] for part in parts if lacking.get(part)},
     }
     if human is not None:
         report["human"] = human_agreement(base, human)
     for part in parts:
-        effects: Effects = {}
-        if part == "agreement" and len(base.judges) < 2:
-            report["not_done"][part] = "there is one judge; agreement needs two"
-        elif part == "agreement":
+        if part in report["not_done"]:
+            continue
+        if part == "agreement":
             report[part] = agreement(base)
-        elif part == "repeats" and judging.jury.repeats < 2:
-            told = "each answer was judged once; the spread needs repeats of 2 or more"
-            report["not_done"][part] = told
         elif part == "repeats":
-            effects = repeat_spread(base)
-        elif part in _VARIANTS:
-            # The rule that is built in knows nothing but the reference.
-            seats = judging.jury.seated
-            able = tuple(one for one in seats if part == "order" or not one.is_rule)
-            if not able:
-                report["not_done"][part] = "the judge is a rule that needs the reference"
-                continue
-            effects = {
-                one.name: variant_shift(base, part_of(one.name, jury={"judges": able}, variant=one))
-                for one in _VARIANTS[part]
-            }
+            effects += repeat_spread(base)
         elif part == "length":
-            effects = {part: length_bias(base)}
+            effects += length_bias(base)
         elif part == "sanity":
-            effects = sanity(part_of(part, subjects=control_subjects(judging.subjects)))
-        else:
+            effects += sanity(part_of(part, subjects=control_subjects(judging.subjects)))
+        elif part == ATTACKS:
             tried = attacks or injection.AttackFile.read(injection.SHIPPED_ATTACKS)
             weak = injection.WeakAnswers.read(injection.WEAK_ANSWERS).subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
@@ -145,84 +140,81 @@ def audit(
                 for judge in results.judges
             }
             report[f"{ATTACKS}_sha256"] = tried.sha256
-        report["effects"] += _rows(part, effects)
-    judges = [judge.progress for results in made for judge in results.judges]
-    cost = sum_of(results.cost for results in made)
+        else:
+            judges = models if part == "reference" else jury.judges
+            for one in _VARIANTS[part]:
+                other = part_of(one.name, jury={"judges": judges}, variant=one)
+                effects += variant_shift(part, base, other)
+    ledgers = [judge.progress for results in made for judge in results.judges]
     return {
         **report,
-        "calls": sum(sums.ledger.asked + sums.retries for sums in judges),
-        "cost": None if cost is None else str(cost),
+        "calls": sum(sums.ledger.asked + sums.retries for sums in ledgers),
+        "cost": money(total(results.cost for results in made)),
         "warnings": list(dict.fromkeys(each for results in made for each in results.warnings)),
         "exit_code": max(results.exit_code for results in made),
     }
 
 
-def _rows(part: str, effects: Effects) -> Iterator[dict[str, Any]]:
-    """Yield a row for each figure: what moves a judge, on which criterion, and how far."""
-    for effect, criteria in effects.items():
-        for criterion, figures in criteria.items():
-            about = {"part": part, "effect": effect, "criterion": criterion}
-            yield from ({**about, "figure": name, **found} for name, found in figures.items())
+def _rows(part: str, effect: str, criterion: str, **figures: Mapping[str, Any]) -> Effects:
+    """Yield a row for each figure of an effect on a criterion."""
+    about = {"part": part, "effect": effect, "criterion": criterion}
+    yield from ({**about, "figure": name, **found} for name, found in figures.items())
 
 
 def repeat_spread(results: JudgingResults) -> Effects:
-    """Return how far the repeats of each judge lie apart on one answer, by judge and dimension.
+    """Yield how far the repeats of each judge lie apart on one answer, by dimension.
 
-    Returns:
-        For each: the mean over answers of the standard deviation of its repeats, and the share of
-        answers on which all repeats agree.
+    The mean over answers of the standard deviation of its repeats, and the share of answers on
+    which all repeats agree.
     """
     import numpy as np
 
-    def spread(scores: Floats) -> dict[str, Any]:
-        several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
-        return {
-            "deviation": results.mean([float(row.std()) for row in several]),
-            "unchanged": results.mean([float(np.ptp(row) == 0) for row in several], is_share=True),
-        }
+    for place, judge in enumerate(results.judges):
+        for name in results.prompt.rubric.names:
+            scores = score_array(results, name)[:, place]
+            several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
+            yield from _rows(
+                "repeats",
+                judge.judge,
+                name,
+                deviation=results.mean([float(row.std()) for row in several]),
+                unchanged=results.mean([float(np.ptp(row) == 0) for row in several], is_share=True),
+            )
 
-    arrays = {name: score_array(results, name) for name in results.prompt.rubric.names}
-    return {
-        judge.judge: {name: spread(scores[:, place]) for name, scores in arrays.items()}
-        for place, judge in enumerate(results.judges)
-    }
 
+def variant_shift(part: str, standard: JudgingResults, other: JudgingResults) -> Effects:
+    """Yield how the scores move when the same answers are put to the judges in another way.
 
-def variant_shift(standard: JudgingResults, other: JudgingResults) -> dict[str, dict[str, Any]]:
-    """Return how the scores move when the same answers are put to the judges in another way.
+    For each dimension the mean change, its size without sign, and the share of answers whose score
+    stays; over the answers and judges that have both. Of repeats the first counts.
 
     Args:
+        part: of the audit.
         standard: the usual prompt.
         other: the same answers by another; some of the judges may be missing.
-
-    Returns:
-        For each dimension: the mean change, its size without sign, and the share of answers whose
-        score stays; over the answers and judges that have both. Of repeats the first counts.
     """
     import numpy as np
 
     before = [judge.judge for judge in standard.judges]
     columns = [before.index(judge.judge) for judge in other.judges]
-    found = {}
     for name in standard.prompt.rubric.names:
         changes = score_array(other, name)[:, :, 0] - score_array(standard, name)[:, columns, 0]
         rows = [own for row in changes if len(own := row[np.isfinite(row)])]
-        found[name] = {
-            "change": standard.mean([float(row.mean()) for row in rows]),
-            "absolute_change": standard.mean([float(np.abs(row).mean()) for row in rows]),
-            "unchanged": standard.mean([float((row == 0).mean()) for row in rows], is_share=True),
-        }
-    return found
+        yield from _rows(
+            part,
+            other.prompt.variant.name,
+            name,
+            change=standard.mean([float(row.mean()) for row in rows]),
+            absolute_change=standard.mean([float(np.abs(row).mean()) for row in rows]),
+            unchanged=standard.mean([float((row == 0).mean()) for row in rows], is_share=True),
+        )
 
 
-def length_bias(results: JudgingResults) -> dict[str, Any]:
-    """Return Spearman's correlation of an answer's length in words with its score.
+def length_bias(results: JudgingResults) -> Effects:
+    """Yield Spearman's correlation of an answer's length in words with its reward and scores.
 
     A good answer is often a longer one, so the correlation is also given with the overlap of words
     with the reference held fixed (partial, by ranks).
-
-    Returns:
-        `reward` and each dimension, with `spearman` and `partial_on_overlap`.
     """
     import numpy as np
 
@@ -238,19 +230,14 @@ def length_bias(results: JudgingResults) -> dict[str, Any]:
         if each.reward_judged is not None and not each.reason
     ]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 3 + len(names))
-
-    def correlation(*columns: int) -> dict[str, Any]:
-        own = table[:, columns]
-        whole = own[np.isfinite(own).all(axis=1)]
-        return row_interval(_spearman, whole, _NO_CORRELATION, seed=results.seed).model_dump()
-
-    return {
-        name: {
-            "spearman": correlation(0, column),
-            "partial_on_overlap": correlation(0, column, 1),
-        }
-        for column, name in enumerate(("reward", *names), start=2)
-    }
+    for column, name in enumerate(("reward", *names), start=2):
+        figures = {}
+        for figure, columns in (("spearman", [0, column]), ("partial_on_overlap", [0, column, 1])):
+            own = table[:, columns]
+            whole = own[np.isfinite(own).all(axis=1)]
+            found = row_interval(_spearman, whole, _NO_CORRELATION, seed=results.seed)
+            figures[figure] = found.model_dump()
+        yield from _rows("length", "length", name, **figures)
 
 
 def _spearman(rows: Floats) -> float | None:
@@ -298,7 +285,11 @@ def moves(
     # The mean over the judge's complete verdicts; None if it gave none.
     given = {
         each.subject.id: mean_of(
-            [one.reward for one in each.judgments if one.judge == judge and one.status == "ok"]
+            [
+                one["reward"]
+                for one in each.judgments
+                if one["judge"] == judge and one["status"] == "ok"
+            ]
         )
         for each in results.subjects
     }
@@ -346,14 +337,11 @@ def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
 
 
 def sanity(results: JudgingResults) -> Effects:
-    """Return the mean reward of each kind of answer whose place is known.
+    """Yield the mean reward of each kind of answer whose place is known.
 
     The oracle belongs above the shuffled, and the empty ones at 0.
     """
-    rewards: dict[str, list[float | None]] = {kind: [] for kind in CONTROLS}
-    for each in results.subjects:
-        rewards[each.subject.id.partition("--")[0]].append(each.reward_judged)
-    return {
-        kind: {"reward": {"mean": results.mean(own, is_share=True)}}
-        for kind, own in rewards.items()
-    }
+    for kind in CONTROLS:
+        rows = [one for one in results.subjects if one.subject.id.startswith(f"{kind}--")]
+        mean = results.mean([one.reward_judged for one in rows], is_share=True)
+        yield from _rows("sanity", kind, "reward", mean=mean)

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.judging.agreement import pair_agreement, score_array
+from medeval.files import read_text
+from medeval.judging.agreement import agreement_of, score_array
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
-from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -98,17 +98,12 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     Raises:
         UserError: naming the file, and the line and column that are wrong.
     """
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except ValueError as error:
-        raise UserError(f"{error}.") from None
+    text = read_text(path)
     rows = _rows(text, path)
     place, columns = next(rows, (f"{path}, line 1", []))
-    if fault := _fault_of_header(columns, rubric):
-        raise UserError(f"{place}: {fault}")
     is_long = DIMENSION in columns and DIMENSION not in rubric.names
+    if fault := _fault_of_header(columns, (DIMENSION, SCORE) if is_long else rubric.names):
+        raise UserError(f"{place}: {fault}")
     scores: dict[tuple[Answer, str, str], float] = {}
     for place, cells in rows:
         if len(cells) != len(columns):
@@ -155,11 +150,9 @@ def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
         raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
 
 
-def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
+def _fault_of_header(columns: Sequence[str], scores: Sequence[str]) -> str:
     """Return which column is missing, comes twice or has no meaning; empty if none does."""
     ids = [name for name in ID_COLUMNS if name in columns]
-    is_long = DIMENSION in columns and DIMENSION not in rubric.names
-    scores = (DIMENSION, SCORE) if is_long else rubric.names
     known = (*ids, SAMPLE, RATER, COMMENT, *scores)
     if len(ids) != 1:
         told = f"both {' and '.join(ids)}" if ids else "no column with the ids of the answers"
@@ -169,10 +162,10 @@ def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
             return f"there are two columns {name!r}."
         if name not in known:
             return f"the column {name!r} has no meaning here. There may be {', '.join(known)}."
-    if is_long and SCORE not in columns:
+    if scores == (DIMENSION, SCORE) and SCORE not in columns:
         return f"there is a column {DIMENSION}, but none called {SCORE}."
     if not set(columns) & set(scores):
-        names = ", ".join(rubric.names)
+        names = ", ".join(scores)
         return f"no column with scores. There may be {names}, or {DIMENSION} and {SCORE}."
     return ""
 
@@ -198,7 +191,7 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
 
     Returns:
         Counts of what was rated and judged, and under `agreement` rows of `criterion`, `who`,
-        `with` and what `pair_agreement` returns: each judge, and of several their mean, with the
+        `with` and what `agreement_of` returns: each judge, and of several their mean, with the
         mean of the raters and, if there are several, with each; and these with the others, which is
         the ceiling for a judge with each rater.
 
@@ -238,7 +231,7 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
             compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))
         for who, other, columns, pairs in compared:
             about = {"criterion": name, "who": who, "with": other}
-            rows.append({**about, **pair_agreement(columns, pairs, results.seed)})
+            rows.append({**about, **agreement_of(columns, pairs, results.seed)})
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),

@@ -6,67 +6,62 @@ divides by those that were judged. Both are given, so that neither hides the oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.inference.journal import Line
 from medeval.inference.types import Outcome
 from medeval.judging.prompt import Subject
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import Parse, Status, Verdict, read_verdict
+from medeval.judging.verdict import Status, Verdict, read_verdict
 from medeval.text import split_thinking, whole
 
 Scores = Mapping[str, float | None]
+# What one judge says of one answer: a row of the results. See `judgment_of`.
+Judgment = dict[str, Any]
+Rewards = Mapping[str, Any]
+NO_REWARDS: Rewards = {"reward": 0.0, "reward_judged": None}
 NOT_ASKED = "not_asked"
 # What HELM gives an answer that no judge of its jury could grade.
 HELM_DEFAULT = 1.0
 # Ends of a reply after which the judge would have said more.
 _CUT = frozenset({Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING})
-# What a judge wrote, which may repeat the patient's notes.
 _TEXTS = ("explanations", "unusable", "reply", "thinking")
 
 
-class Rewards(NamedTuple):
-    """What one answer earned.
-
-    Attributes:
-        reward: the share of all that could be earned, 0 to 1; 0 if nothing was judged.
-        reward_judged: the share of what was judged; None if nothing was.
-    """
-
-    reward: float = 0.0
-    reward_judged: float | None = None
-
-
 def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
-    """Return the rewards of one verdict."""
+    """Return what one verdict earns.
+
+    Returns:
+        `reward`, the share of all that could be earned, 0 to 1, 0 if nothing was judged; and
+        `reward_judged`, the share of what was judged, None if nothing was.
+    """
     given = [score for score in scores.values() if score is not None]
     if not given:
-        return Rewards()
+        return NO_REWARDS
     # Divided once: 4, 3 and 5 give 0.8 and not the float below it.
-    earned = sum(given)
-    return Rewards(earned / (rubric.high * len(rubric.names)), earned / (rubric.high * len(given)))
+    of_all, of_judged = rubric.high * len(rubric.names), rubric.high * len(given)
+    return {"reward": sum(given) / of_all, "reward_judged": sum(given) / of_judged}
 
 
-def combined(rewards: Sequence[Rewards | Judgment]) -> Rewards:
+def combined(rewards: Iterable[Rewards]) -> Rewards:
     """Return the mean over those with a verdict, judges or judgments; the others are left out."""
-    judged = [each for each in rewards if each.reward_judged is not None]
-    if not judged:
-        return Rewards()
-    return Rewards(fmean(e.reward for e in judged), mean_of([e.reward_judged for e in judged]))
+    judged = [each for each in rewards if each["reward_judged"] is not None]
+    means = {name: mean_of([each[name] for each in judged]) for name in NO_REWARDS}
+    return means if judged else NO_REWARDS
 
 
-def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
+def pooled(rewards: Iterable[Rewards]) -> dict[str, float | None]:
     """Return what was judged as one number, by each way to pool a jury.
 
     A judge without a verdict is left out, and what a judge left out is missing in its part, as in
     `reward_judged`, and not 0. The trimmed mean leaves out the highest and the lowest judge, from
     three on. None if no judge gave a verdict.
     """
-    usable = sorted(each.reward_judged for each in rewards if each.reward_judged is not None)
+    judged = (each["reward_judged"] for each in rewards)
+    usable = sorted(reward for reward in judged if reward is not None)
     return {
         "mean": mean_of(usable),
         "median": median(usable) if usable else None,
@@ -96,68 +91,6 @@ def money(cost: Decimal | None) -> str | None:
     return None if cost is None else str(cost)
 
 
-@dataclass(frozen=True)
-class Judgment:
-    """One judge's verdict on one answer; where there is none, the reason.
-
-    Attributes:
-        id: of what was judged.
-        sample: likewise.
-        judge: the judge's name.
-        repeat: which of several judgments by this judge.
-        status: how much of a verdict there is.
-        reason: why the verdict is not complete; None if it is.
-        parse: how the verdict was found; None if there was no reply.
-        is_marked: it stood behind the marker that the prompt asks for.
-        scores: of every dimension; empty if there was no reply.
-        reward: what the answer earned by it; see `Rewards`.
-        reward_judged: likewise.
-        asks: how often the judge was asked, re-asks of unusable replies included.
-        attempts: calls, retries included.
-        seconds: of all of them, waiting included.
-        model: as the endpoint named it.
-        finish_reason: why the reply ended.
-        error: the kind of the last failure; None if there was none.
-        input_tokens: of all replies; None if one was not counted.
-        output_tokens: likewise.
-        cost: of all of them; None if a part of it is unknown.
-        explanations: of the dimensions that have one.
-        unusable: what stood in the place of a score that is none.
-        reply: the text that the verdict was read from.
-        thinking: what the judge thought, in the reply or in a field of its own.
-    """
-
-    id: str
-    sample: int
-    judge: str
-    repeat: int
-    status: Status = "failed"
-    reason: str | None = NOT_ASKED
-    parse: Parse | None = None
-    is_marked: bool = False
-    scores: Scores = field(default_factory=dict)
-    reward: float = 0.0
-    reward_judged: float | None = None
-    asks: int = 0
-    attempts: int = 0
-    seconds: float = 0.0
-    model: str = ""
-    finish_reason: str = ""
-    error: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: Decimal | None = None
-    explanations: Mapping[str, str] = field(default_factory=dict)
-    unusable: Mapping[str, str] = field(default_factory=dict)
-    reply: str = ""
-    thinking: str = ""
-
-    def as_json(self, has_text: bool = False) -> dict[str, Any]:
-        """Return the row; with what the judge wrote only if asked."""
-        names = (one.name for one in fields(self) if has_text or one.name not in _TEXTS)
-        return {name: getattr(self, name) for name in names} | {"cost": money(self.cost)}
-
-
 def verdict_of(line: Line, marker: str, rubric: Rubric) -> Verdict | None:
     """Return what one reply says; None if there was no reply.
 
@@ -172,7 +105,11 @@ def verdict_of(line: Line, marker: str, rubric: Rubric) -> Verdict | None:
 
 
 def judgment_of(
-    subject: Subject, judge: str, repeat: int, asks: Sequence[tuple[Line, str]], rubric: Rubric
+    subject: Subject,
+    judge: str,
+    repeat: int,
+    asks: Sequence[tuple[Verdict | None, Line]],
+    rubric: Rubric,
 ) -> Judgment:
     """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
 
@@ -180,39 +117,57 @@ def judgment_of(
         subject: what was judged.
         judge: the judge's name.
         repeat: which of its judgments.
-        asks: lines and markers as `verdict_of` takes them, in order; empty if it was not asked.
+        asks: what `verdict_of` read of each line, in order; empty if it was not asked.
         rubric: whose dimensions count.
+
+    Returns:
+        What was judged by whom; the `status` of its verdict, how it was found and the `reason` why
+        it is not complete; the `scores` (empty without a reply) and rewards; calls, seconds, tokens
+        and cost of all asks, None as soon as a part of them is unknown; the texts are those of the
+        reply that the verdict was read from.
     """
-    about = (subject.id, subject.sample, judge, repeat)
-    if not asks:
-        return Judgment(*about)
-    lines = [line for line, _ in asks]
-    read = [(verdict_of(line, marker, rubric), line) for line, marker in asks]
-    verdict, line = max(read, key=lambda each: -1 if each[0] is None else each[0].given)
-    said: dict[str, Any] = {}
-    if verdict is not None:
-        rewards = rewards_of(verdict.scores, rubric)._asdict()
-        said = {**vars(verdict), "status": verdict.status, **rewards}
-    costs = [each["cost"] for each in lines]
+    lines = [line for _, line in asks]
+    none: tuple[Verdict | None, Line] = (None, {})
+    verdict, line = max(asks, key=lambda each: each[0].given if each[0] else -1, default=none)
     usages = [each.get("usage") or {} for each in lines if "text" in each]
-    for name in ("input_tokens", "output_tokens"):
-        counts = [usage.get(name) for usage in usages]
-        said[name] = sum(counts) if counts and None not in counts else None
+    costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
-    return Judgment(
-        *about,
-        **said,
-        reason=_reason(verdict, line),
-        asks=len(asks),
-        attempts=sum(each["measured"]["attempts"] for each in lines),
-        seconds=round(sum(each["measured"].get("seconds") or 0.0 for each in lines), 3),
-        model=whole(line.get("model", "")),
-        finish_reason=line.get("finish_reason", ""),
-        error=(lines[-1].get("error") or {}).get("kind"),
-        cost=None if None in costs else sum(map(Decimal, costs), Decimal(0)),
-        reply=whole(line.get("text", "")),
-        thinking=whole("\n".join(filter(None, thinking))),
-    )
+    return {
+        "id": subject.id,
+        "sample": subject.sample,
+        "judge": judge,
+        "repeat": repeat,
+        "status": verdict.status if verdict else "failed",
+        "reason": _reason(verdict, line) if asks else NOT_ASKED,
+        "parse": verdict and verdict.parse,
+        "is_marked": verdict is not None and verdict.is_marked,
+        "scores": verdict.scores if verdict else {},
+        **rewards_of(verdict.scores if verdict else {}, rubric),
+        "asks": len(asks),
+        "attempts": sum(each["measured"]["attempts"] for each in lines),
+        "seconds": round(sum(each["measured"].get("seconds") or 0.0 for each in lines), 3),
+        "model": whole(line.get("model", "")),
+        "finish_reason": line.get("finish_reason", ""),
+        "error": (lines[-1].get("error") or {}).get("kind") if lines else None,
+        "input_tokens": total(usage.get("input_tokens") for usage in usages),
+        "output_tokens": total(usage.get("output_tokens") for usage in usages),
+        "cost": None if None in costs or not asks else str(sum(map(Decimal, costs), Decimal(0))),
+        "explanations": verdict.explanations if verdict else {},
+        "unusable": verdict.unusable if verdict else {},
+        "reply": whole(line.get("text", "")),
+        "thinking": whole("\n".join(filter(None, thinking))),
+    }
+
+
+def without_texts(judgment: Judgment) -> Judgment:
+    """Return a judgment without what the judge wrote, which may repeat the patient's notes."""
+    return {name: value for name, value in judgment.items() if name not in _TEXTS}
+
+
+def total(amounts: Iterable[Any]) -> Any:
+    """Return a sum of tokens or money; None without any, or as soon as a part of it is unknown."""
+    listed = list(amounts)
+    return None if None in listed or not listed else sum(filter(None, listed))
 
 
 def _reason(verdict: Verdict | None, line: Line) -> str | None:

@@ -173,16 +173,12 @@ class LocalJudge:
         wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
         if not wanted:
             return dict.fromkeys(self.rubric.names)
-        common = (wanted & given).total()
-        shares = {
-            "precision": common / given.total() if given else 0.0,
-            "recall": common / wanted.total(),
-            "f1": 2 * common / (wanted.total() + given.total()),
-        }
-        low, high = self.rubric.low, self.rubric.high
+        sizes: dict[str, float] = {"precision": given.total() or 1, "recall": wanted.total()}
+        sizes["f1"] = (given.total() + wanted.total()) / 2
+        low, common = self.rubric.low, (wanted & given).total()
         # Half up, so that the scale has no gap at its middle.
         return {
-            each.name: low + int((high - low) * shares[each.overlap] + 0.5)
+            each.name: low + int((self.rubric.high - low) * (common / sizes[each.overlap]) + 0.5)
             for each in self.rubric.dimensions
         }
 

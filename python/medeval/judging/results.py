@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from medeval.inference.cost import Spent
@@ -14,13 +16,14 @@ from medeval.inference.run import Progress
 from medeval.judging.injection import injection_signs
 from medeval.judging.judgments import (
     Judgment,
-    Rewards,
     Scores,
     combined,
     helm_jury_score,
     mean_of,
     money,
     pooled,
+    total,
+    without_texts,
 )
 from medeval.judging.jury import LOCAL
 from medeval.judging.prompt import JudgePrompt, Subject
@@ -66,17 +69,16 @@ class JudgeReport:
 
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
-        found, all_ = [], len(self.judgments)
-        failed = sum(each.status == "failed" for each in self.judgments)
+        counts, found = self.counts(), []
+        all_, not_ok = counts["judgments"], counts["judgments"] - counts["ok"]
         if self.stopped:
             found.append(
-                f"The judge {self.judge} stopped with {all_ - failed:,} of {all_:,} judged:"
-                f" {self.stopped}"
+                f"The judge {self.judge} stopped with {all_ - counts['failed']:,} of {all_:,}"
+                f" judged: {self.stopped}"
             )
-        not_ok = sum(each.status != "ok" for each in self.judgments)
         if not_ok > MOST_NOT_OK * all_:
-            reasons = Counter(each.reason for each in self.judgments if each.reason)
-            told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+            reasons = Counter(counts["reasons"]).most_common(3)
+            told = ", ".join(f"{count} {reason}" for reason, count in reasons)
             found.append(
                 f"The judge {self.judge} gave no complete verdict on {not_ok} of {all_} answers"
                 f" ({told}). They are missing, not low."
@@ -91,8 +93,8 @@ class JudgeReport:
         """
         return {
             "judgments": len(self.judgments),
-            **_statuses(self.judgments),
-            "reasons": counted(each.reason for each in self.judgments),
+            **_statuses(each["status"] for each in self.judgments),
+            "reasons": counted(each["reason"] for each in self.judgments),
             "stopped": self.stopped or None,
         }
 
@@ -102,10 +104,10 @@ class JudgeReport:
         return {
             "judge": self.judge,
             "model": self.model,
-            "models_reported": sorted({each.model for each in self.judgments if each.model}),
+            "models_reported": sorted({each["model"] for each in self.judgments if each["model"]}),
             "endpoint": self.endpoint,
             **self.counts(),
-            "parses": counted(each.parse for each in self.judgments),
+            "parses": counted(each["parse"] for each in self.judgments),
             "learned": dict(self.learned),
             "cost": money(self.cost),
             "calls": self.progress.as_json(),
@@ -147,26 +149,28 @@ class SubjectResult:
         cls, subject: Subject, by_judge: Sequence[Sequence[Judgment]], rubric: Rubric
     ) -> SubjectResult:
         """Join the judgments of each judge on an answer."""
-        # One complete verdict is enough for a score.
         judgments = tuple(each for own in by_judge for each in own)
-        statuses = (each.status for each in judgments)
+        # One complete verdict is enough for a score.
+        statuses = (each["status"] for each in judgments)
         status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
         rewards = [combined(own) for own in by_judge]
         if subject.blank_reason:
             # The answer itself earns nothing; no judge failed on it.
-            status, rewards = "not_judged", [Rewards(0.0, 0.0)]
+            status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
         return cls(
             subject,
             status,
             subject.blank_reason,
             judgments,
-            combined(rewards).reward,
+            combined(rewards)["reward"],
             pooled(rewards),
             {
-                name: mean_of([mean_of([one.scores.get(name) for one in own]) for own in by_judge])
+                name: mean_of(
+                    [mean_of([one["scores"].get(name) for one in own]) for own in by_judge]
+                )
                 for name in rubric.names
             },
-            helm_jury_score([(each.status, each.scores) for each in judgments]),
+            helm_jury_score([(each["status"], each["scores"]) for each in judgments]),
             injection_signs(subject.answer, rubric),
         )
 
@@ -178,7 +182,7 @@ class SubjectResult:
     @property
     def judges_used(self) -> int:
         """How many judges gave a verdict."""
-        return len({each.judge for each in self.judgments if each.status != "failed"})
+        return len({each["judge"] for each in self.judgments if each["status"] != "failed"})
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judges wrote only if asked."""
@@ -196,7 +200,7 @@ class SubjectResult:
             "judges_used": self.judges_used,
             "possible_injection": bool(self.injection_signs),
             "injection_signs": list(self.injection_signs),
-            "judgments": [each.as_json(has_text) for each in self.judgments],
+            "judgments": [each if has_text else without_texts(each) for each in self.judgments],
         }
 
 
@@ -226,7 +230,8 @@ class JudgingResults:
     @property
     def cost(self) -> Decimal | None:
         """What judging cost; None as soon as a part of it is unknown."""
-        return sum_of(judge.cost for judge in self.judges)
+        cost: Decimal | None = total(judge.cost for judge in self.judges)
+        return cost
 
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.
@@ -239,7 +244,7 @@ class JudgingResults:
         of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
         return {
             "subjects": len(rows),
-            **_statuses(rows),
+            **_statuses(each.status for each in rows),
             "not_judged": counted(each.reason for each in rows),
             "possible_injections": sum(bool(each.injection_signs) for each in rows),
             "reward": self.mean([each.reward for each in rows], is_share=True),
@@ -281,41 +286,34 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
     An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
     judge also `scores` and `raw_judge`. It holds what the judges wrote.
     """
-    rounds: dict[int, list[Judgment]] = {}
-    for each in result.judgments:
-        rounds.setdefault(each.repeat, []).append(each)
     feedback = []
-    for _, judgments in sorted(rounds.items()):
+    in_rounds = sorted(result.judgments, key=itemgetter("repeat"))
+    for _, own in groupby(in_rounds, itemgetter("repeat")):
+        judgments = [*own]
         rows = [
             {
-                "judge": each.judge,
-                "model": each.model,
-                "raw": each.reply,
-                "error": each.reason,
+                "judge": each["judge"],
+                "model": each["model"],
+                "raw": each["reply"],
+                "error": each["reason"],
                 "scores": {
-                    name: {"score": score, "explanation": each.explanations.get(name, "")}
-                    for name, score in each.scores.items()
+                    name: {"score": score, "explanation": each["explanations"].get(name, "")}
+                    for name, score in each["scores"].items()
                 },
-                "score": each.reward,
+                "score": each["reward"],
             }
             for each in judgments
         ]
-        entry: dict[str, Any] = {"judges": rows, "score": combined(judgments).reward}
+        entry: dict[str, Any] = {"judges": rows, "score": combined(judgments)["reward"]}
         if len(rows) == 1:
             entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
         feedback.append(entry)
     return feedback
 
 
-def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """Return a sum of money; None as soon as a part of it is unknown."""
-    listed = list(costs)
-    return None if None in listed else sum(filter(None, listed), Decimal(0))
-
-
-def _statuses(rows: Iterable[Judgment | SubjectResult]) -> dict[str, int]:
-    """Return how many rows have each status of a verdict."""
-    found = Counter(each.status for each in rows)
+def _statuses(statuses: Iterable[str]) -> dict[str, int]:
+    """Return how often each status of a verdict stands there."""
+    found = Counter(statuses)
     return {status: found[status] for status in OF_VERDICTS}
 
 

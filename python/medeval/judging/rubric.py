@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from medeval.errors import UserError
+from medeval.files import read_text
 
 _FOLDER = Path(__file__).with_name("rubrics")
 
@@ -51,21 +52,16 @@ class YamlFile(BaseModel):
         """
         from medeval.models.text_files import read_yaml  # a run without judges reads none
 
+        text = read_text(path)
         try:
-            content = path.read_bytes()
-            said = read_yaml(content.decode("utf-8-sig"))
-            text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            digest = {"sha256": hashlib.sha256(text).hexdigest()}
+            said = read_yaml(text)
+            digest = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
             return cls.model_validate({**said, **digest} if isinstance(said, dict) else said)
-        except OSError as error:
-            fault = f" cannot be read ({error.strerror or error})"
-        except UnicodeDecodeError as error:
-            fault = f" is not UTF-8: {error.reason} at byte {error.start}"
         except ValidationError as error:
-            fault = f": {cls._fault(error)}"
+            fault = cls._fault(error)
         except ValueError as error:
-            fault = f": {error}"
-        raise UserError(f"{path}{fault}.")
+            fault = str(error)
+        raise UserError(f"{path}: {fault}.")
 
     @classmethod
     def _fault(cls, error: ValidationError) -> str:

@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, kept_spending, longest_reply_under
@@ -44,7 +43,7 @@ from medeval.judging.prompt import (
 )
 from medeval.judging.results import JudgeReport, JudgingResults, SubjectResult
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import read_verdict
+from medeval.judging.verdict import Verdict, read_verdict
 
 JUDGMENTS = "judgments"
 # In the record: why the judge was not asked about all answers; null if it was.
@@ -63,24 +62,16 @@ class JudgeRecord(RunFile, extra="forbid"):
     stopped: str | None = None
 
 
-class _Seat(NamedTuple):
-    """A judge in its place, with its record and its journal."""
+def _recorded(path: Path) -> JudgeRecord:
+    """Return what the record of a judge says.
 
-    judge: Judge
-    record: Path
-    journal: Path
-
-    def recorded(self) -> JudgeRecord:
-        """Return what its record says.
-
-        Raises:
-            UserError: there is none, or it is no record of a judge.
-        """
-        try:
-            return read_file(self.record, JudgeRecord)
-        except FileNotFoundError:
-            told = f"{self.record}: there are no judgments. Run the judges first."
-            raise UserError(told) from None
+    Raises:
+        UserError: there is none, or it is no record of a judge.
+    """
+    try:
+        return read_file(path, JudgeRecord)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there are no judgments. Run the judges first.") from None
 
 
 @dataclass(frozen=True)
@@ -140,7 +131,7 @@ class Judging:
         config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
         budget = config.budget or Budget(config.max_cost)
-        models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
+        models = [judge.provider(self.rubric, gate) for judge, *_ in self._seats]
         is_open = all(subject.data_class == "open" for subject in self.asked.values())
         for model in models:
             gate.check(model.address, is_open)
@@ -152,12 +143,12 @@ class Judging:
                 self.folder,
                 {**settings_of(model, self.prompt.version), "judging": self.prompt.record()},
                 model,
-                about={"judge": seat.judge.label},
-                file=seat.record.name,
-                answers=seat.journal.name,
+                about={"judge": judge.label},
+                file=record.name,
+                answers=journal.name,
                 kind=JudgeRecord,
             )
-            for seat, model in zip(self._seats, models, strict=True)
+            for (judge, record, journal), model in zip(self._seats, models, strict=True)
         ]
         for one in runs:
             one.update(STOPPED, _ENDED_FROM_OUTSIDE)
@@ -165,9 +156,9 @@ class Judging:
         config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
         samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
-        for seat, one in zip(self._seats, runs, strict=True):
+        for (judge, *_), one in zip(self._seats, runs, strict=True):
             first_asks = (self._item(each, n) for each in self.asked.values() for n in samples)
-            tell = on_progress and partial(on_progress, seat.judge.label)
+            tell = on_progress and partial(on_progress, judge.label)
             its_config = replace(config, on_progress=tell or config.on_progress)
             processes.append(one.process(first_asks, its_config))
         # All of them come to an end, also when one raises: what is paid for is kept.
@@ -186,13 +177,13 @@ class Judging:
             UserError: a judge's files are not there, or are those of other answers or of another
                 prompt.
         """
-        reports = tuple(self._report(seat) for seat in self._seats)
+        reports = tuple(self._report(*seat) for seat in self._seats)
         found: dict[str, list[list[Judgment]]] = defaultdict(list)
         for report in reports:
-            for name, own in groupby(report.judgments, lambda one: f"{one.id}#{one.sample}"):
+            for name, own in groupby(report.judgments, lambda one: f"{one['id']}#{one['sample']}"):
                 found[name].append([*own])
         rows = tuple(SubjectResult.of(one, found[one.name], self.rubric) for one in self.subjects)
-        warnings = warnings_of_kinship([seat.judge for seat in self._seats], self.answering_model)
+        warnings = warnings_of_kinship(self.jury.seated, self.answering_model)
         warnings += [warning for report in reports for warning in report.warnings()]
         return JudgingResults(rows, reports, self.prompt, tuple(warnings), self.jury.seed)
 
@@ -202,8 +193,8 @@ class Judging:
         Raises:
             UserError: a judge's files are those of other answers or of another prompt.
         """
-        begun = [self._report(seat) for seat in self._seats if seat.record.exists()]
-        kept = sum(one.status != "failed" for each in begun for one in each.judgments)
+        begun = [self._report(*seat) for seat in self._seats if seat[1].exists()]
+        kept = sum(one["status"] != "failed" for each in begun for one in each.judgments)
         return kept, len(self._seats) * len(self.asked) * self.jury.repeats
 
     @cached_property
@@ -221,23 +212,27 @@ class Judging:
     @cached_property
     def prompt(self) -> JudgePrompt:
         """What judges are shown: the prompt that the judging was begun with, else the newest."""
-        begun = (seat.recorded().settings for seat in self._seats if seat.record.exists())
+        begun = (_recorded(path).settings for _, path, _ in self._seats if path.exists())
         judging = next((settings.get("judging") for settings in begun), None)
         name = str(judging.get("prompt")) if isinstance(judging, dict) else PROMPT
         return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
 
     @cached_property
-    def _seats(self) -> list[_Seat]:
+    def _seats(self) -> list[tuple[Judge, Path, Path]]:
+        """Each judge with its record and its journal."""
         seats = []
         for judge in (judges := self.jury.seated):
             name = f"-{judge.label}" if len(judges) > 1 else ""
             files = (self.folder / f"judge{name}.json", self.folder / f"{JUDGMENTS}{name}.jsonl")
-            seats.append(_Seat(judge, *files))
+            seats.append((judge, *files))
         return seats
 
     def _item(self, subject: Subject, sample: int) -> Item:
         messages = self.prompt.messages(subject, sample)
         return Item(subject.name, messages, subject.data_class, sample)
+
+    def _verdict(self, item: Item, line: Line) -> Verdict | None:
+        return verdict_of(line, marker_in(item.messages), self.rubric)
 
     def _can_read(self, item: Item, text: str) -> bool:
         verdict = read_verdict(text, self.rubric, marker_in(item.messages))
@@ -248,13 +243,13 @@ class Judging:
 
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
-        verdict = verdict_of(line, marker_in(item.messages), self.rubric)
+        verdict = self._verdict(item, line)
         is_done = verdict is None or verdict.status == "ok"
         if is_done or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
             return None
         return self._item(self.asked[item.id], item.sample + 1)
 
-    def _report(self, seat: _Seat) -> JudgeReport:
+    def _report(self, judge: Judge, place: Path, journal: Path) -> JudgeReport:
         """Return what became of a judge, from its files.
 
         Repeats beyond those that are wanted are left out: an audit may have asked for them, or an
@@ -264,16 +259,16 @@ class Judging:
             UserError: there is no record, it is of another prompt, or the journal has a line that
                 is none or that judges other texts.
         """
-        record = seat.recorded()
+        record = _recorded(place)
         settings = record.settings
         if settings["prompt_version"] != self.prompt.version:
             raise UserError(
-                f"{seat.record} is of another prompt or rubric"
+                f"{place} is of another prompt or rubric"
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
         progress, further = Progress(), Progress()
-        asks: dict[tuple[str, int], list[tuple[Line, str]]] = defaultdict(list)
-        lines = read_journal(seat.journal) if seat.journal.exists() else ()
+        asks: dict[tuple[str, int], list[tuple[Verdict | None, Line]]] = defaultdict(list)
+        lines = read_journal(journal) if journal.exists() else ()
         for line in sorted(lines, key=itemgetter("sample")):
             subject, repeat = self.asked.get(line["item"]), line["sample"] // ASKS_PER_REPEAT
             if subject is None:
@@ -284,27 +279,27 @@ class Judging:
             item = self._item(subject, line["sample"])
             if Request(item, *(settings[name] for name in _OF_A_REQUEST)).key != line["key"]:
                 raise UserError(
-                    f"{seat.journal}: {subject.id!r} (sample {subject.sample}) was judged with"
+                    f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with"
                     " another question, answer or reference. Judge again into another folder."
                 )
             progress.add(line, is_new=False)
-            asks[subject.name, repeat].append((line, marker_in(item.messages)))
+            asks[subject.name, repeat].append((self._verdict(item, line), line))
         judgments = tuple(
-            judgment_of(one, seat.judge.label, repeat, asks[name, repeat], self.rubric)
+            judgment_of(one, judge.label, repeat, asks[name, repeat], self.rubric)
             for name, one in self.asked.items()
             for repeat in range(self.jury.repeats)
         )
         # More may have been asked of it than is read here: repeats for an audit, of which it
         # stopped.
-        is_whole = all(judgment.status == "ok" for judgment in judgments)
+        is_whole = all(judgment["status"] == "ok" for judgment in judgments)
         return JudgeReport(
-            judge=seat.judge.label,
+            judge=judge.label,
             model=settings["model"],
             endpoint=settings["endpoint"],
             judgments=judgments,
             progress=progress,
             further=further,
-            spent=kept_spending(seat.journal),
+            spent=kept_spending(journal),
             learned=record.learned,
             stopped="" if is_whole else record.stopped or "",
         )

@@ -119,7 +119,7 @@ class MedicalTask(Document):
 
     def without_answers(self, row: Mapping[str, Any]) -> Row:
         """Return an input without the keys that give the answer away, see `answer_keys`."""
-        gives_it_away = answer_keys(self.task_type, self.input_schema, self.output_schema)
+        gives_it_away = answer_keys(self.task_type, *self.schemas())
         return {key: value for key, value in row.items() if not gives_it_away(key)}
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
@@ -133,13 +133,13 @@ class MedicalTask(Document):
             ValueError: a row cannot be split; naming it.
         """
         if self.dataset:
-            return split_rows(self.dataset, self.task_type, self.input_schema, self.output_schema)
+            return split_rows(self.dataset, self.task_type, *self.schemas())
         shown = [self.without_answers(row) for row in self.inputs]
         return shown, list(self.expected_outputs) or [{} for _ in self.inputs]
 
     def examples(self) -> tuple[list[Row], list[Row]]:
         """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""
-        return split_rows(self.few_shot, self.task_type, self.input_schema, self.output_schema)
+        return split_rows(self.few_shot, self.task_type, *self.schemas())
 
     def validate(self) -> None:  # type: ignore[override]
         """Check all rules again, and that every row has what the schemas or defaults require.

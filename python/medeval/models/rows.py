@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from medeval.models.text_files import read_text
+from medeval.models.text_files import parse_json, read_text
 from medeval.text import visible
 
 ROW_FILES = (".json", ".jsonl", ".csv", ".parquet")
@@ -46,9 +46,9 @@ def read_rows(path: Path, suffixes: Sequence[str] = ROW_FILES) -> list[Any]:
             _parse_cells(row, index)
     elif suffix == ".jsonl":
         lines = enumerate(read_text(path).split("\n"), start=1)
-        rows = [_parsed(line, f"line {number}") for number, line in lines if line.strip()]
+        rows = [parse_json(line, f"line {number}") for number, line in lines if line.strip()]
     else:
-        rows = _parsed(read_text(path), "")
+        rows = parse_json(read_text(path))
     if not isinstance(rows, list) or not rows:
         raise ValueError("no rows" if isinstance(rows, list) else "not a list of rows")
     return rows
@@ -83,22 +83,12 @@ def mapped_rows(rows: Sequence[Any], fields: Mapping[str, Any]) -> list[dict[str
     return mapped
 
 
-def _parsed(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        told = f"{place} is not JSON: {error.msg}" if place else f"not valid JSON: {error}"
-        raise ValueError(told) from None
-    except RecursionError:
-        raise ValueError("not valid JSON: nested too deeply") from None
-
-
 def _parse_cells(row: dict[str, Any], index: int) -> None:
     """Read the cells of a CSV row that hold JSON; a list of options may also be plain text."""
     for side in row.keys() & {"input", "output"}:
-        row[side] = _parsed(row[side], f"row {index}: {side}") if row[side] else None
+        row[side] = parse_json(row[side], f"row {index}: {side}") if row[side] else None
     if str(row.get("options", "")).lstrip()[:1] in ("[", "{"):
-        row["options"] = _parsed(row["options"], f"row {index}: options")
+        row["options"] = parse_json(row["options"], f"row {index}: options")
 
 
 def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -157,9 +157,7 @@ def validate_rows(
 
 
 def answer_keys(
-    task_type: TaskType | str,
-    input_schema: Mapping[str, Any] | None,
-    output_schema: Mapping[str, Any] | None,
+    task_type: TaskType | str, input_schema: Schema, output_schema: Schema
 ) -> Callable[[str], bool]:
     """Return what tells whether a key gives the answer away, so that no model may see it.
 
@@ -167,9 +165,7 @@ def answer_keys(
     gold, in whatever case, with hyphens or spaces; unless the input schema names the key as it
     stands.
     """
-    input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
-    usual = usual_target(task_type_of(task_type))
-    gold = {_folded(key) for key in (*named_keys(output_schema), usual)}
+    gold = {_folded(key) for key in (*named_keys(output_schema), usual_target(task_type))}
     shown = named_keys(input_schema)
 
     @cache
@@ -183,8 +179,8 @@ def answer_keys(
 def split_rows(
     rows: Sequence[Mapping[str, Any]],
     task_type: TaskType | str,
-    input_schema: Mapping[str, Any] | None,
-    output_schema: Mapping[str, Any] | None,
+    input_schema: Schema,
+    output_schema: Schema,
 ) -> tuple[list[Row], list[Row]]:
     """Split rows into what a model is shown and what is expected of it, aligned.
 
@@ -198,7 +194,6 @@ def split_rows(
     """
     inputs: list[Row] = []
     expected: list[Row] = []
-    input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
     both_name = named_keys(input_schema) & named_keys(output_schema)
     gives_it_away = answer_keys(task_type, input_schema, output_schema)
     given: Any

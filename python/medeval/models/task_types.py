@@ -96,7 +96,7 @@ class EvaluatedTask(MedicalTask):
             FileNotFoundError: there is no such file.
             ValueError: another suffix, or rows that cannot be used; naming file and row.
         """
-        shown, expected = self.input_schema, self.output_schema
+        shown, expected = self.schemas()
         try:
             given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]

@@ -7,7 +7,6 @@ time or a code of a medical task must not change its meaning that way, so here o
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Hashable
 from functools import cache
@@ -18,7 +17,7 @@ from typing import Any, Literal, cast
 import yaml
 
 from medeval.errors import UserError
-from medeval.files import replace_file
+from medeval.files import read_strict, replace_file
 
 Format = Literal["json", "yaml"]
 
@@ -86,18 +85,25 @@ def save_text(path: Path, text: str) -> None:
         raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
+def parse_json(text: str, place: str = "the text") -> Any:
+    """Read strict JSON: no key twice, no NaN.
+
+    Raises:
+        ValueError: it is none; naming the place and what is wrong, never the text.
+    """
+    try:
+        return read_strict(text)
+    except ValueError as error:
+        raise ValueError(f"{place} {error}") from None
+
+
 def parse_mapping(text: str, form: Format) -> dict[str, Any]:
     """Read JSON or YAML text that must hold a mapping.
 
     Raises:
         ValueError: not the format, or something other than a mapping.
     """
-    try:
-        data = read_yaml(text) if form == "yaml" else json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("not valid JSON: nested too deeply") from None
+    data = read_yaml(text) if form == "yaml" else parse_json(text)
     if not isinstance(data, dict):
         found = "empty" if data is None else f"a {type(data).__name__}"
         raise ValueError(f"not a mapping of fields but {found}")

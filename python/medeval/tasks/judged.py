@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -98,20 +98,24 @@ def judge(
 
     record = read_record(folder)
     judging = judging_of(task, record, jury)
-    others = [one for one in record.judgings if one.folder != jury.folder]
-
-    def keep(juries: Sequence[Jury]) -> None:
-        kept = [one.model_dump(mode="json") for one in juries]
-        Run(folder, record.settings).update(JUDGINGS, kept)
-
+    kept = Run(folder, record.settings)
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
-    options = replace(options or RunConfig(), on_start=partial(keep, [*others, jury]))
+    keep = partial(kept.update, JUDGINGS, judgings_with(record, jury))
     try:
-        return judging.run(options, gate, on_progress)
+        return judging.run(replace(options or RunConfig(), on_start=keep), gate, on_progress)
     finally:
         # Judges that said nothing at all stand behind those that did.
-        if not others or _has_judges(judging.folder):
-            keep([*others, jury] if verdicts_in(judging.folder) else [jury, *others])
+        is_only = {one.folder for one in record.judgings} <= {jury.folder}
+        if is_only or _has_judges(judging.folder):
+            has_verdicts = verdicts_in(judging.folder) > 0
+            kept.update(JUDGINGS, judgings_with(record, jury, is_newest=has_verdicts))
+
+
+def judgings_with(record: RunRecord, jury: Jury, *, is_newest: bool = True) -> list[dict[str, Any]]:
+    """Return who judges a run, as its record keeps it: a jury as the newest, or behind all."""
+    others = [one for one in record.judgings if one.folder != jury.folder]
+    juries = [*others, jury] if is_newest else [jury, *others]
+    return [one.model_dump(mode="json") for one in juries]
 
 
 def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, Jury]:
@@ -131,10 +135,7 @@ def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults,
 
 
 def chosen_jury(
-    record: RunRecord,
-    wanted: Jury | None,
-    choices: Mapping[str, Any] | None = None,
-    **of_newest: Any,
+    record: RunRecord, wanted: Jury | None, choices: Mapping[str, Any] | None = None
 ) -> Jury:
     """Return the judging to be gone on with, or a new one with a folder of its own.
 
@@ -145,7 +146,6 @@ def chosen_jury(
         record: of the run.
         wanted: who is to judge; None takes the judges of the newest judging.
         choices: pooling, repeats or re_asks that it is to have from now on.
-        of_newest: what is to be otherwise than in the newest judging, such as its rubric.
 
     Raises:
         UserError: nobody is named, and the run was never judged; or a choice cannot be meant.
@@ -157,7 +157,7 @@ def chosen_jury(
                 f"{record.folder} was never judged. Name a judge: `python -m medeval judge"
                 f" {record.folder} --judge-model MODEL` (`local` is a rule that needs no network)."
             )
-        wanted = known[-1].changed(**of_newest)
+        wanted = known[-1]
     same = [one for one in known if one.who_judges() == wanted.who_judges()]
     if not same:
         # The first folder that no other judging has, recorded or not.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +33,9 @@ class ModelChoice:
         parameters: temperature, max_tokens and what else the endpoint takes.
         timeout: seconds for one call.
         call: a function of this process that answers instead, from the messages to the reply.
+        function: the file and the name of a Python function, if one is meant.
+        is_local: whether the answers come from this process.
+        key: the name of the variable that holds the key; None if none is sent.
     """
 
     model: str
@@ -42,32 +44,25 @@ class ModelChoice:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 600.0
     call: Callable[[Sequence[Message]], str] | None = None
+    function: tuple[Path, str] | None = field(init=False, default=None)
+    is_local: bool = field(init=False, default=False)
+    key: str | None = field(init=False, default=None)
 
-    @property
-    def is_demo(self) -> bool:
-        """Whether the built-in model is meant."""
-        return self.model == DEMO and self.base_url is None
-
-    @property
-    def function(self) -> tuple[Path, str] | None:
-        """The file and the name of a Python function, if one is meant."""
+    def __post_init__(self) -> None:
+        """Find out what is meant."""
         file, colon, name = self.model.rpartition(":")
-        is_function = bool(colon) and file.endswith(".py") and self.base_url is None
-        return (Path(file), name) if is_function else None
-
-    @property
-    def key(self) -> str | None:
-        """The name of the variable that holds the key; None if none is sent."""
-        if self.is_demo or self.function is not None or self.call is not None:
-            return None
-        if self.key_variable is None and self.base_url is None:
-            return KEY_VARIABLE
-        return self.key_variable
-
-    @property
-    def address(self) -> str:
-        """Where an endpoint is."""
-        return self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
+        of_file = bool(colon) and file.endswith(".py") and self.base_url is None
+        is_demo = self.model == DEMO and self.base_url is None
+        is_local = is_demo or of_file or self.call is not None
+        key = self.key_variable
+        if key is None and self.base_url is None:
+            key = KEY_VARIABLE
+        found = {
+            "function": (Path(file), name) if of_file else None,
+            "is_local": is_local,
+            "key": None if is_local else key,
+        }
+        vars(self).update(found)  # the others may not be changed either
 
     @property
     def to_name(self) -> dict[str, str]:
@@ -78,57 +73,45 @@ class ModelChoice:
         """
         if self.function is not None:
             return {"--model": self.model}
-        usual = normalized(ModelChoice(self.model).address)
-        is_usual = self.key == KEY_VARIABLE and normalized(self.address) == usual
-        return {} if is_usual or self.key is None else {"--key-variable": self.key}
+        usual = os.environ.get(BASE_URL_VARIABLE) or OPENAI
+        is_usual = normalized(self.base_url or usual) == normalized(usual)
+        if self.key is None or (is_usual and self.key == KEY_VARIABLE):
+            return {}
+        return {"--key-variable": self.key}
 
+    def opened(self, task: AskedTask, guard: DataUseGuard) -> Model:
+        """Return who answers a task.
 
-def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model:
-    """Return who answers.
-
-    Raises:
-        UserError: no such function, an address that cannot be meant, or a key that is not there.
-    """
-    if (call := choice.call) is not None:
-        source = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+        Raises:
+            UserError: no such function, an address that cannot be meant, or a key that is not
+                there.
+        """
+        if not self.is_local:
+            return OpenAIModel(
+                self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI,
+                self.model,
+                guard,
+                parameters=self.parameters,
+                key_variable=self.key,
+                timeout=self.timeout,
+            )
+        call, file = self.call, Path("<python>")
+        if call is not None:
+            source = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+            file = Path(source or file)
+        elif self.function is None:
+            return task.local_provider(DEMO, guard)
+        else:
+            file, name = self.function
+            if not file.is_file():
+                raise UserError(f"{file}: no such file. A function is named FILE.py:FUNCTION.")
+            try:
+                call = getattr(module_of(file), name, None)
+            except (OSError, ValueError, FileFailedError) as error:
+                raise UserError(f"{error}.") from None
+            if not callable(call):
+                raise UserError(f"{file} has no function {name!r}.")
+        answer = call
         return PythonModel(
-            lambda item: call(item.messages),
-            choice.model,
-            guard,
-            timeout=choice.timeout,
-            file=Path(source or "<python>"),
+            lambda item: answer(item.messages), self.model, guard, timeout=self.timeout, file=file
         )
-    if choice.is_demo:
-        return task.local_provider(DEMO, guard)
-    if choice.function is not None:
-        file, name = choice.function
-        if not file.is_file():
-            raise UserError(f"{file}: no such file. A function is named FILE.py:FUNCTION.")
-        try:
-            ask = getattr(module_of(file), name, None)
-        except (OSError, ValueError, FileFailedError) as error:
-            raise UserError(f"{error}.") from None
-        if not callable(ask):
-            raise UserError(f"{file} has no function {name!r}.")
-        return PythonModel(
-            lambda item: ask(item.messages), choice.model, guard, timeout=choice.timeout, file=file
-        )
-    return OpenAIModel(
-        choice.address,
-        choice.model,
-        guard,
-        parameters=choice.parameters,
-        key_variable=choice.key,
-        timeout=choice.timeout,
-    )
-
-
-def code_sha256(choice: ModelChoice) -> dict[str, str]:
-    """Return the hash of a function's file, by which a run that goes on knows it again."""
-    if choice.function is None:
-        return {}
-    path = choice.function[0]
-    try:
-        return {"code_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None

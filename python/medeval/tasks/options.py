@@ -67,7 +67,7 @@ def parse_arguments(text: str | None, named: Sequence[str] = ()) -> dict[str, An
     Raises:
         UserError: it is no JSON object, or names one of them twice.
     """
-    read = json_object("--env-args", text, '{"use_think": true}') | named_values("-T", named)
+    read = _values("--env-args", text, '{"use_think": true}', "-T", named)
     return {name: value for name, value in read.items() if value is not None}
 
 
@@ -84,7 +84,7 @@ def parse_parameters(
     Raises:
         UserError: the text is no JSON object, or a number is none that a request can carry.
     """
-    parameters = json_object("--parameters", text, '{"top_p": 0.9}') | named_values("-M", named)
+    parameters = _values("--parameters", text, '{"top_p": 0.9}', "-M", named)
     parameters |= {name: value for name, value in flags.items() if value is not None}
     for name, value in parameters.items():
         try:
@@ -94,42 +94,24 @@ def parse_parameters(
     return parameters
 
 
-def named_values(flag: str, words: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a flag that takes NAME=VALUE; a value that is JSON is read as such.
-
-    Raises:
-        UserError: a word without a name or a sign of equality, or a name that comes twice.
-    """
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name:
-            raise UserError(f"{flag} {word}: write NAME=VALUE.")
-        if name in found:
-            raise UserError(f"{flag}: {name} comes twice. Leave one of them away.")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
-
-
-def json_object(flag: str, text: str | None, example: str) -> dict[str, Any]:
-    """Return the JSON object of a flag; an empty one where it is not given.
+def _values(
+    flag: str, text: str | None, example: str, single: str, words: Sequence[str]
+) -> dict[str, Any]:
+    """Return the JSON object of one flag, over it what another takes as NAME=VALUE.
 
     Args:
-        flag: its name.
-        text: what was given.
+        flag: that takes the object.
+        text: the object; None where it is not given.
         example: of such an object.
+        single: the flag for single values; one that is JSON is read as such.
+        words: its NAME=VALUE.
 
     Raises:
-        UserError: it is no JSON object, or has a member twice, of which one would be lost.
+        UserError: it is no JSON object, a word is no NAME=VALUE, or a name comes twice in either,
+            of which one would be lost.
     """
-    if text is None:
-        return {}
     try:
-        read = json.loads(text, object_pairs_hook=unique_keys)
+        read = {} if text is None else json.loads(text, object_pairs_hook=unique_keys)
     except RepeatedKeyError as error:
         raise UserError(f"{flag}: {error.key} comes twice. Leave one of them away.") from None
     except ValueError as error:
@@ -138,4 +120,16 @@ def json_object(flag: str, text: str | None, example: str) -> dict[str, Any]:
         raise UserError(f"{flag} is nested too deeply.") from None
     if not isinstance(read, dict):
         raise UserError(f"{flag} is one JSON object, such as '{example}'.")
-    return read
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UserError(f"{single} {word}: write NAME=VALUE.")
+        if name in found:
+            raise UserError(f"{single}: {name} comes twice. Leave one of them away.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return read | found

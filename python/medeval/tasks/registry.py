@@ -6,6 +6,7 @@ The module of a task is imported when its name is given: no command waits for th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -45,6 +46,10 @@ ALIASES = {
 }
 # All others are task files, in a form of their own.
 TASK_FILES = "medeval.tasks.medical:MedicalTaskRun"
+# Their names, where they come along.
+BUNDLED = "medeval.tasks.medical:bundled"
+# A task in a file of a user's.
+FILE_CLASS = re.compile(r"(.*\.py):([^\W\d]\w*)", re.DOTALL)
 # Tasks of other packages; each entry point names a class.
 GROUP = "medeval.tasks"
 # The benchmarks that the warehouse holds, each with a module `export` in its folder.
@@ -64,14 +69,10 @@ def _found(place: str) -> Any:
 
 
 @cache
-def _installed() -> Mapping[str, str]:
-    """Return the classes of other packages, by the names of their tasks."""
-    return {one.name: one.value for one in entry_points(group=GROUP)}
-
-
-def names() -> list[str]:
-    """Return the names of the tasks that have a class: those that come along, then others."""
-    return [*BUILT_IN, *(name for name in _installed() if name not in BUILT_IN)]
+def names() -> Mapping[str, str]:
+    """Return the classes of tasks, by their names: those that come along, then installed ones."""
+    installed = {one.name: one.value for one in entry_points(group=GROUP)}
+    return {**BUILT_IN, **installed, **BUILT_IN}  # in this order, and none takes a name of ours
 
 
 def classes() -> list[type[Task]]:
@@ -88,31 +89,13 @@ def canonical_name(name: str) -> str:
     """Return a task's name as it is recorded; what names a file stays as it is."""
     folded = name.strip().replace("-", "_").lower()
     folded = ALIASES.get(folded, folded)
-    if (
-        folded in BUILT_IN
-        or folded in _installed()
-        or folded in _found("medeval.tasks.medical:bundled")()
-    ):
-        return folded
-    return name
+    return folded if folded in names() or folded in _found(BUNDLED)() else name
 
 
 def is_known(name: str) -> bool:
     """Tell whether a name is that of a task or of a file that is there."""
     known = canonical_name(name)
-    if known in BUILT_IN or known in _installed() or Path(known).exists():
-        return True
-    return known in _found("medeval.tasks.medical:bundled")()
-
-
-def _is_class(name: str) -> bool:
-    file, colon, own = name.rpartition(":")
-    return bool(colon) and file.endswith(".py") and own.isidentifier()
-
-
-def file_of_class(name: str) -> str:
-    """Return a name if it is FILE.py:CLASS; else an empty text."""
-    return name if _is_class(name) else ""
+    return known in names() or known in _found(BUNDLED)() or Path(known).exists()
 
 
 def task_class(name: str) -> type[Task]:
@@ -124,17 +107,17 @@ def task_class(name: str) -> type[Task]:
     Raises:
         UserError: a file or package that has no such class.
     """
-    if _is_class(name):
+    if of_file := FILE_CLASS.fullmatch(name):
         from medeval.inference.python_model import FileFailedError, module_of
 
-        file, _, own = name.rpartition(":")
+        file, own = of_file.groups()
         try:
             found = getattr(module_of(Path(file)), own, None)
         except (OSError, ValueError, FileFailedError) as error:
             raise UserError(f"{error}.") from None
         kind = f"{file} has no class {own!r} that is a Task"
-    elif name not in BUILT_IN and name in _installed():
-        place = _installed()[name]
+    elif name not in BUILT_IN and name in names():
+        place = names()[name]
         try:
             found = _found(place)
         except (ImportError, AttributeError) as error:
@@ -147,21 +130,6 @@ def task_class(name: str) -> type[Task]:
     return found
 
 
-def _asked(name: str) -> type[AskedTask]:
-    """Return the class of a task that is put to models.
-
-    Raises:
-        UserError: it is answered otherwise.
-    """
-    kind = task_class(name)
-    if not issubclass(kind, AskedTask):
-        raise UserError(
-            f"{name} is answered by predictions, not by a model that is asked. Train a baseline:"
-            f" `python -m medeval predict --task {name} --model logistic`."
-        )
-    return kind
-
-
 def recorded_name(name: str) -> str:
     """Return the name under which runs of a task are recorded: its id, if a file was named.
 
@@ -169,7 +137,7 @@ def recorded_name(name: str) -> str:
         UserError: no such task.
     """
     name = canonical_name(name)
-    if name in BUILT_IN or name in _installed():
+    if name in names():
         return name
     own = getattr(task_class(name), "name", None)
     return own if isinstance(own, str) else start(name, {}).name
@@ -186,7 +154,7 @@ def start(name: str, given: Mapping[str, Any]) -> AskedTask:
         UserError: no such task, an option that it does not have, or data that cannot be read.
     """
     named = canonical_name(name)
-    kind = _asked(named)
+    kind = task_class(named)
     return kind.start(named, read_options(kind.Options, given, named))
 
 
@@ -206,13 +174,13 @@ def resume(
     """
     named = None if named is None else canonical_name(named)
     given = {name: value for name, value in (moved or {}).items() if value is not None}
-    if named is None and _is_class(record.asked_task):
+    if named is None and FILE_CLASS.fullmatch(record.asked_task):
         # A record may come from others, and it may not decide which code is run.
         raise UserError(
             f"{record.folder} is a run of {record.asked_task}. Name that with --task, if this code"
             " is to be run."
         )
-    kind = _asked(named if named is not None and _is_class(named) else record.task)
+    kind = task_class(named if named and FILE_CLASS.fullmatch(named) else record.task)
     if unknown := [name for name in given if name not in kind.MOVED]:
         flag = unknown[0].replace("_", "-")
         raise UserError(f"{record.folder} is a run of {record.task}, which has no --{flag}.")

@@ -170,6 +170,40 @@ class Task:
     name: str
 
     @classmethod
+    def start(cls, named: str, options: Any) -> AskedTask:
+        """Return the task with its data, to be put to a model.
+
+        Args:
+            named: what named it on the command line.
+            options: as `Options` has them.
+
+        Raises:
+            UserError: data that cannot be read, options that do not go together, or a task that
+                is answered otherwise.
+        """
+        raise UserError(
+            f"{named} is answered by predictions, not by a model that is asked. Train a baseline:"
+            f" `python -m medeval predict --task {named} --model logistic`."
+        )
+
+    @classmethod
+    def resume(
+        cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None
+    ) -> AskedTask:
+        """Return the task of a run, as it was asked there.
+
+        Args:
+            record: of the run.
+            moved: options of `MOVED` that are given now.
+            named: what names the task now; None for what named it then.
+
+        Raises:
+            UserError: its data are not there any more, or are others; or as `start`.
+            KeyError, TypeError: the record does not say how it was asked.
+        """
+        return cls.start(record.task, None)
+
+    @classmethod
     def predict(cls, name: str, model: str, **given: Any) -> str:
         """Train a baseline into a run's folder, and say what it was trained on.
 
@@ -284,30 +318,12 @@ class AskedTask(Task, ABC):
     @classmethod
     @abstractmethod
     def start(cls, named: str, options: Any) -> Self:
-        """Return the task with its data.
-
-        Args:
-            named: what named it on the command line.
-            options: as `Options` has them.
-
-        Raises:
-            UserError: data that cannot be read, or options that do not go together.
-        """
+        """See `Task`."""
 
     @classmethod
     @abstractmethod
     def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
-        """Return the task of a run, as it was asked there.
-
-        Args:
-            record: of the run.
-            moved: options of `MOVED` that are given now.
-            named: what names the task now; None for what named it then.
-
-        Raises:
-            UserError: its data are not there any more, or are others.
-            KeyError, TypeError: the record does not say how it was asked.
-        """
+        """See `Task`."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

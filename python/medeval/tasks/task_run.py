@@ -2,126 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.cost import Prices
-from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Model
-from medeval.tasks.models import ModelChoice, code_sha256, model_of
-from medeval.tasks.run_record import RUNS, RunRecord, read_record
+from medeval.inference.types import Outcome
+from medeval.tasks.models import ModelChoice
+from medeval.tasks.run_record import RUNS, read_record
 from medeval.tasks.task import AskedTask
-
-if TYPE_CHECKING:
-    from medeval.inference.batch import Imported
+from medeval.text import visible
 
 ENDPOINTS = Path("endpoints.toml")
 # Names of folders have an end, and so has the patience of those who read them.
 _LONGEST_PART = 80
+# Above it a run says that its replies were not read, and shows so much of the first.
+_MOST_UNREAD = 0.2
+_MOST_SHOWN = 300
 
 
 class TaskRun(Run):
-    """A run of a task.
-
-    Attributes:
-        task: what is asked.
-        choice: who is asked.
-        limit: how many items are asked at most; None for all.
-        made: the files of a new run; empty if the folder was there.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        task: AskedTask,
-        choice: ModelChoice,
-        model: Model,
-        limit: int | None,
-        asked_task: str = "",
-    ) -> None:
-        self.task = task
-        self.choice = choice
-        self.limit = limit
-        self.made: Sequence[Path] = ()
-        # What may change from start to start. A run that is resumed keeps what it has of it until
-        # it goes on indeed. The name of a variable, never what it holds; the model as it was named.
-        self._choices = {"key_variable": choice.key, "asked_model": choice.model}
-        settings = settings_of(model, task.prompt_version) | code_sha256(choice) | task.settings()
-        about = {
-            "task": task.name,
-            "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "versions": {"medeval": medeval.__version__},
-            **({"asked_task": asked_task} if asked_task else {}),
-        }
-        super().__init__(folder, settings, model, about=about | {"limit": limit} | self._choices)
-
-    def evaluate(self, config: RunConfig) -> RunResult:
-        """Ask what has no answer yet; see `Run.execute`."""
-        on_start = config.on_start or self.record_choices
-        own = replace(config, can_read=self.task.can_read, on_start=on_start)
-        return self.execute(self.task.samples(self.limit), own)
-
-    def record_choices(self, **more: Any) -> None:
-        """Keep what may change from start to start; for whoever has the journal to himself.
-
-        Another start that is refused because this one is under way must not change what is read
-        of it.
-
-        Args:
-            more: to be kept beside it.
-        """
-        self.update("limit", self.limit, **self._choices, **more)
-
-    def record_alone(self, **more: Any) -> None:
-        """Do what `record_choices` does where nothing is asked, unless a run is under way.
-
-        Raises:
-            UserError: another run holds the journal.
-        """
-        with Journal(self.journal) if self.journal.exists() else nullcontext():
-            self.record_choices(**more)
-
-    def discard(self) -> None:
-        """Remove the folder of a new run that was refused before anything came of it."""
-        has_answers = self.journal.exists() and self.journal.stat().st_size
-        if self.made and not (has_answers or (self.folder / AUDIT).exists()):
-            for file in (*self.made, self.journal):
-                file.unlink(missing_ok=True)
-            _remove_empty(self.folder)
-
-    def progress(self) -> Progress:
-        """Return what became of the items that are due until now."""
-        due = {(item.id, item.sample) for item in self.task.items(self.limit)}
-        progress = Progress()
-        for line in self.lines():
-            if (line["item"], line["sample"]) in due:
-                progress.add(line, is_new=False)
-        return progress
-
-
-def open_run(
-    task: AskedTask,
-    choice: ModelChoice,
-    *,
-    folder: Path | None = None,
-    runs: Path = RUNS,
-    endpoints: Path = ENDPOINTS,
-    limit: int | None = None,
-    asked_task: str = "",
-    may_resume: bool = False,
-    can_ask: bool = True,
-) -> TaskRun:
-    """Make the folder of a run, or open one to resume it.
+    """A run of a task: a new one with a folder of its own, or one that is resumed.
 
     Args:
         task: what is asked.
@@ -135,85 +47,160 @@ def open_run(
             settings, if there is one.
         can_ask: whether the model may be asked what it takes in; a batch needs no connection.
 
+    Attributes:
+        task: what is asked.
+        choice: who is asked.
+        limit: how many items are asked at most; None for all.
+        kept: what may change from start to start. A run that is resumed keeps what it has of it
+            until it goes on indeed.
+        made: the files of a new run; empty if the folder was there.
+
     Raises:
         UserError: the model cannot be asked, or the folder holds a run with other settings.
     """
-    path = folder or _new_folder(runs, task.name, choice.model)
-    if folder is None and may_resume:
-        path = _run_like(task, choice, runs) or path
-    guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
-    model = model_of(choice, task, guard)
-    is_new = not path.exists()
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be made ({error.strerror}). Choose another --out."
-        ) from None
-    try:
-        task = task.prepared(model) if can_ask else task
-    except UserError:
-        if is_new:
-            _remove_empty(path)
-        raise
-    run = TaskRun(path, task, choice, model, limit, asked_task)
-    kept = task.keep(path)
-    run.made = (path / RUN, *kept) if is_new else ()
-    return run
 
+    def __init__(
+        self,
+        task: AskedTask,
+        choice: ModelChoice,
+        *,
+        folder: Path | None = None,
+        runs: Path = RUNS,
+        endpoints: Path = ENDPOINTS,
+        limit: int | None = None,
+        asked_task: str = "",
+        may_resume: bool = False,
+        can_ask: bool = True,
+    ) -> None:
+        if folder is None:
+            like = _run_like(task, choice, runs) if may_resume else None
+            folder = like or _new_folder(runs, task.name, choice.model)
+        model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
+        is_new = not folder.exists()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{folder} cannot be made ({error.strerror}). Choose another --out."
+            ) from None
+        try:
+            self.task = task.prepared(model) if can_ask else task
+        except UserError:
+            if is_new:
+                _remove_empty(folder)
+            raise
+        self.choice, self.limit = choice, limit
+        # The name of a variable, never what it holds; the model as it was named.
+        self.kept: dict[str, Any] = {
+            "limit": limit,
+            "key_variable": choice.key,
+            "asked_model": choice.model,
+        }
+        settings = settings_of(model, self.task.prompt_version)
+        if choice.function is not None:
+            # By it a run that goes on knows the function again.
+            code = choice.function[0].read_bytes()
+            settings["code_sha256"] = hashlib.sha256(code).hexdigest()
+        about = {
+            "task": task.name,
+            "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "versions": {"medeval": medeval.__version__},
+            **({"asked_task": asked_task} if asked_task else {}),
+            **self.kept,
+        }
+        super().__init__(folder, settings | self.task.settings(), model, about=about)
+        files = self.task.keep(folder)
+        self.made: Sequence[Path] = (folder / RUN, *files) if is_new else ()
 
-def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.0) -> ModelChoice:
-    """Return the model that a run asked, to resume it.
+    def evaluate(self, config: RunConfig) -> RunResult:
+        """Ask what has no answer yet; see `Run.execute`."""
+        from medeval.inference.engine import process  # with what it needs it is slow to load
 
-    Args:
-        record: of the run.
-        key_variable: where the key is now; None for where it was.
-        timeout: seconds for one call.
-    """
-    endpoint = str(record.settings["endpoint"])
-    return ModelChoice(
-        record.asked_model,
-        None if endpoint == IN_PROCESS else endpoint,
-        key_variable or record.key_variable,
-        record.settings["parameters"],
-        timeout,
-    )
+        def begin() -> None:
+            # Only now: a start that is refused because another is under way must not change what
+            # is read of that one.
+            self.update("task", self.task.name, **self.kept)
+            if config.on_start:
+                config.on_start()
 
+        own = replace(config, can_read=self.task.can_read, on_start=begin)
+        return asyncio.run(process(self, self.task.samples(self.limit), own))
 
-def export_prompts(run: TaskRun, path: Path, endpoints: Path = ENDPOINTS) -> int:
-    """Write the prompts of a run as a batch file; return how many.
+    def record_alone(self) -> None:
+        """Keep what may change from start to start where nothing is asked.
 
-    Raises:
-        UserError: the model answers in this process, the text may not go to its endpoint, or the
-            file is there already.
-    """
-    from medeval.inference.batch import export_batch
+        Raises:
+            UserError: another run holds the journal.
+        """
+        with Journal(self.journal) if self.journal.exists() else nullcontext():
+            self.update("task", self.task.name, **self.kept)
 
-    _require_batch(run)
-    guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
-    return export_batch(run, run.task.items(run.limit), guard, path)
+    def discard(self) -> None:
+        """Remove the folder of a new run that was refused before anything came of it."""
+        has_answers = self.journal.exists() and self.journal.stat().st_size
+        if self.made and not (has_answers or (self.folder / AUDIT).exists()):
+            for file in (*self.made, self.journal):
+                file.unlink(missing_ok=True)
+            _remove_empty(self.folder)
 
+    def require_batch(self) -> None:
+        """Refuse what no batch file can ask.
 
-def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Imported:
-    """Put the answers of batch files into the journal of a run.
+        Raises:
+            UserError: it is a conversation, or the model answers in this process.
+        """
+        if self.task.is_conversation:
+            raise UserError(
+                f"{self.task.name} is a conversation: what is asked next depends on the reply."
+                " There is no batch of it."
+            )
+        if self.choice.is_local:
+            raise UserError(
+                f"{self.choice.model} answers in this process; there is no endpoint to ask."
+            )
 
-    Raises:
-        UserError: a file cannot be read, or holds answers to other questions.
-    """
-    from medeval.inference.batch import import_batch
+    def warnings_of_context(self) -> Iterator[str]:
+        """Say that the length of a model's context is only supposed, if the task minds it.
 
-    _require_batch(run)
-    return import_batch(run, run.task.items(run.limit), paths, prices, run.task.can_read)
+        Built-in models take whatever they are given.
+        """
+        if self.choice.is_local and self.choice.function is None:
+            return
+        for settings in self.task.settings().values():
+            context = settings.get("context") if isinstance(settings, Mapping) else None
+            if isinstance(context, Mapping) and context.get("limit_from") == "default":
+                yield (
+                    f"nobody says how much {self.choice.model} takes in; longer than"
+                    f" {context['limit']:,} tokens is shortened. Say it with --context-limit."
+                )
 
+    def warning_of_unread(self, sums: Progress) -> str:
+        """Return a warning if more than one reply in five could not be read, with the first.
 
-def _require_batch(run: TaskRun) -> None:
-    if run.task.is_conversation:
-        raise UserError(
-            f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
-            " no batch of it."
-        )
-    if run.settings["endpoint"] == IN_PROCESS:
-        raise UserError(f"{run.choice.model} answers in this process; there is no endpoint to ask.")
+        Text that is not open is not shown.
+        """
+        count, total = sums.ledger[Outcome.UNPARSED], sums.ledger.asked
+        if count <= _MOST_UNREAD * total:
+            return ""
+        known = self.task.Options.model_fields
+        options = [f"--{one.replace('_', '-')}" for one in self.task.READING if one in known]
+        said = f"{count:,} of {total:,} replies could not be read"
+        if options:
+            said += f"; see what {', '.join(options)} would change"
+        line = next((one for one in self.lines() if one["outcome"] == Outcome.UNPARSED), None)
+        open_items = {one.id for one in self.task.items(self.limit) if one.data_class == "open"}
+        if line is None or line["item"] not in open_items:
+            return f"{said}."
+        return f"{said}. The first, of item {line['item']}: {visible(line['text'][:_MOST_SHOWN])}"
+
+    def progress(self) -> Progress:
+        """Return what became of the items that are due until now."""
+        due = {(item.id, item.sample) for item in self.task.items(self.limit)}
+        progress = Progress()
+        for line in self.lines():
+            if (line["item"], line["sample"]) in due:
+                progress.add(line, is_new=False)
+        return progress
 
 
 def _remove_empty(folder: Path) -> None:

@@ -17,7 +17,7 @@ from model_server import Fault, Script, model_server
 from tables import table
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import model_settings
+from medeval.evaluation.model_runner import model_settings
 from medeval.inference.secrets import (
     holds_secret,
     is_secret,

@@ -21,7 +21,7 @@ from medeval.evaluation.validators import (
 )
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask, TaskType
 from medeval.models.rows import rows_from_csv, rows_to_csv
-from medeval.models.schemas import Row, split_rows
+from medeval.models.schemas import Row
 from medeval.models.text_files import read_yaml, write_yaml
 
 TABLES = table("documents")
@@ -153,12 +153,14 @@ def test_rows_are_checked(
 
 @pytest.mark.parametrize(("row", "schemas", "shown"), TABLES["shown"])
 def test_what_gives_the_answer_away_is_not_shown(row: Row, schemas: Row, shown: Row) -> None:
-    sides = schemas.get("input_schema"), schemas.get("output_schema")
-    inputs, outputs = split_rows([row], TaskType.QA, *sides)
-    assert inputs == [shown]
-    assert set(outputs[0].values()) == {"gold"}
-    nested = [{"input": row, "output": {"answer": "gold"}}]
-    assert split_rows(nested, TaskType.QA, *sides) == ([shown], [{"answer": "gold"}])
+    nested = {"input": row, "output": {"answer": "gold"}}
+    flat, split = (
+        MedicalTask(task_id="t", task_type="qa", dataset=[one], **schemas).pairs()
+        for one in (row, nested)
+    )
+    assert flat[0] == [shown]
+    assert set(flat[1][0].values()) == {"gold"}
+    assert split == ([shown], [{"answer": "gold"}])
 
 
 def test_save_takes_its_format_from_the_suffix_or_the_argument(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_file_is_completed_or_refused(tmp_path: Path, fields: Row, expected: A
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
-    [*TABLES["unreadable"], ("t.json", "[" * 100_000, "nested too deeply")],
+    [*TABLES["unreadable"], ("t.json", "[" * 100_000, "nested too deep")],
 )
 def test_a_file_of_no_mapping_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")

@@ -102,7 +102,10 @@ def rewards(scores: list[float | None]) -> Rewards:
 @pytest.mark.parametrize(("scores", "reward", "judged"), TABLES["rewards"])
 def test_rewards(scores: list[float | None], reward: float, judged: float | None) -> None:
     found = rewards(scores)
-    assert (found.reward, found.reward_judged) == (pytest.approx(reward), pytest.approx(judged))
+    assert (found["reward"], found["reward_judged"]) == (
+        pytest.approx(reward),
+        pytest.approx(judged),
+    )
 
 
 # A judge without a verdict is left out of every kind of mean; what one left out is missing, not 0.
@@ -111,7 +114,7 @@ def test_a_jury_is_pooled_in_three_ways(
     jury: list[list[float | None]], reward: float, means: dict[str, float | None]
 ) -> None:
     own = [rewards(scores) for scores in jury]
-    assert combined(own).reward == pytest.approx(reward)
+    assert combined(own)["reward"] == pytest.approx(reward)
     found = pooled(own)
     assert [found[name] for name in means] == [pytest.approx(value) for value in means.values()]
 
@@ -139,9 +142,9 @@ def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
         for each, reward, judge in zip(found, own, expected["per_judge"], strict=True):
             read_ = {"parse": each.parse, "scores": each.scores, "status": each.status}
             assert read_ == {name: judge[name] for name in read_}, case["name"]
-            assert reward.reward == pytest.approx(judge["reward"], abs=1e-9)
+            assert reward["reward"] == pytest.approx(judge["reward"], abs=1e-9)
         together = combined(own)
-        assert together.reward == pytest.approx(expected["reward"], abs=1e-9)
-        assert together.reward_judged == pytest.approx(expected["reward_judged"], abs=1e-9)
+        assert together["reward"] == pytest.approx(expected["reward"], abs=1e-9)
+        assert together["reward_judged"] == pytest.approx(expected["reward_judged"], abs=1e-9)
         used = sum(each.status != "failed" for each in found)
         assert used == expected["judges_used"], case["name"]

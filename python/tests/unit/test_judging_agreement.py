@@ -29,7 +29,6 @@ from medeval.errors import UserError
 from medeval.judging.agreement import (
     STATISTICS,
     agreement_of,
-    pair_agreement,
     statistics,
 )
 from medeval.judging.audit import audit, length_bias
@@ -109,7 +108,7 @@ def test_shares_of_equal_and_near_scores() -> None:
 
 @pytest.mark.parametrize("scores", [[[3, 3], [3, 3]], [[3, NAN], [NAN, 2]], [[1, 2]]], ids=str)
 def test_what_has_no_meaning_has_no_value(scores: list[list[float]]) -> None:
-    found = agreement_of(array(scores))
+    found = agreement_of(array(scores), [(0, 1)], 0)
     for name in ("icc_2_1", "icc_3_k"):
         assert found[name]["value"] is found[name]["low"] is found[name]["high"] is None
         assert found[name]["reason"]
@@ -120,16 +119,16 @@ def test_what_has_no_meaning_has_no_value(scores: list[list[float]]) -> None:
 
 def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     scores = array(SHROUT_FLEISS * 5)
-    found = agreement_of(scores, seed=3)
-    assert found == agreement_of(scores, seed=3)
-    assert found != agreement_of(scores, seed=4)
+    found = agreement_of(scores, [range(4)], seed=3)
+    assert found == agreement_of(scores, [range(4)], seed=3)
+    assert found != agreement_of(scores, [range(4)], seed=4)
     icc = found["icc_2_1"]
     assert icc["low"] < icc["value"] < icc["high"]
     assert (icc["n"], icc["method"]) == (30, "bootstrap_percentile")
     # Of more than two there is no kappa.
     assert (found["answers"], found["quadratic_kappa"]["value"]) == (30, None)
     # A resample of these has one value only in (3/4)^4 + (1/4)^4 of all cases.
-    found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]))
+    found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]), [(0, 1)], 0)
     assert 250 < found["krippendorff_alpha"]["n_undefined"] < 400
     assert found["krippendorff_alpha"]["value"] == 1.0
 
@@ -148,20 +147,21 @@ def test_length_bias_is_the_rank_correlation_of_scipy(tmp_path: Path) -> None:
     }
     listed = [subject(answer, answer, reference=reference) for answer in scores]
     judge = function_judge("mine", lambda answer, marker: verdict(*[scores[answer]] * 2, 3))
-    found = length_bias(judging(listed, [judge], tmp_path).run())
+    rows = length_bias(judging(listed, [judge], tmp_path).run())
+    found = {(row["criterion"], row["figure"]): row for row in rows}
     length = [len(answer.split()) for answer in scores]
     overlap = [token_f1(reference, answer) for answer in scores]
     whole, by_overlap, score_overlap = (
         spearmanr(*both).statistic
         for both in ((length, [*scores.values()]), (length, overlap), ([*scores.values()], overlap))
     )
-    assert found["accuracy"]["spearman"]["value"] == pytest.approx(whole)
-    assert found["accuracy"]["spearman"]["n"] == 7
+    assert found["accuracy", "spearman"]["value"] == pytest.approx(whole)
+    assert found["accuracy", "spearman"]["n"] == 7
     expected = (whole - by_overlap * score_overlap) / np.sqrt(
         (1 - by_overlap**2) * (1 - score_overlap**2)
     )
-    assert found["accuracy"]["partial_on_overlap"]["value"] == pytest.approx(expected)
-    assert found["clarity"]["spearman"]["value"] is None
+    assert found["accuracy", "partial_on_overlap"]["value"] == pytest.approx(expected)
+    assert found["clarity", "spearman"]["value"] is None
 
 
 def read(folder: Path, text: str) -> HumanRatings:
@@ -207,7 +207,7 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
         audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
     assert not asked
     (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
-    with pytest.raises(UserError, match="is not UTF-8"):
+    with pytest.raises(UserError, match="is not text in UTF-8"):
         read_human_ratings(tmp_path / "latin.csv", RUBRIC)
 
 
@@ -252,7 +252,7 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
 
 def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:
     scores = array([[1, 2, 1], [2, 2, 3], [4, 5, 5], [3, 1, NAN], [5, 4, NAN], [2, 3, NAN]])
-    found = pair_agreement(scores, [(0, 1), (0, 2)], 0)["quadratic_kappa"]
+    found = agreement_of(scores, [(0, 1), (0, 2)], 0)["quadratic_kappa"]
     first, second = (
         cohen_kappa_score(scores[:n, 0], scores[:n, k], weights="quadratic", labels=range(1, 6))
         for n, k in ((6, 1), (3, 2))

@@ -59,7 +59,7 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert again.as_json() == one.results().as_json() == results.as_json()
     (found,), (judge,) = results.subjects, results.judges
     (judgment,) = found.judgments
-    assert (found.status, judgment.status, judgment.reason or "") == (
+    assert (found.status, judgment["status"], judgment["reason"] or "") == (
         *[row["status"]] * 2,
         row["reason"],
     )
@@ -67,12 +67,15 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert (found.reward == 0.0) == (row["status"] == "failed")
     assert results.exit_code == bool(results.warnings) == (row["status"] != "ok")
     # All asks count.
-    assert judgment.asks == judge.progress.ledger.asked == judgment.attempts == row["asks"]
-    assert (judgment.input_tokens, judgment.output_tokens) == (100 * row["asks"], 10 * row["asks"])
+    assert judgment["asks"] == judge.progress.ledger.asked == judgment["attempts"] == row["asks"]
+    assert (judgment["input_tokens"], judgment["output_tokens"]) == (
+        100 * row["asks"],
+        10 * row["asks"],
+    )
     # Rows hold what a judge wrote only if asked.
     assert "about accuracy" not in json.dumps(results.as_json())
     shown = json.dumps(results.as_json(has_text=True))
-    assert ("about accuracy" in shown) == ("about accuracy" in str(judgment.reply))
+    assert ("about accuracy" in shown) == ("about accuracy" in judgment["reply"])
 
 
 @pytest.mark.parametrize(("failing", "exit_code"), [(5, 0), (6, 1)])
@@ -117,7 +120,7 @@ def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> No
     assert "5 items in a row" in results.judges[1].stopped
     # Not errors of the answers: they are still to be judged.
     assert results.judges[1].progress.ledger.asked == 0
-    assert {each.judgments[1].reason for each in results.subjects} == {"not_asked"}
+    assert {each.judgments[1]["reason"] for each in results.subjects} == {"not_asked"}
     stopped, missing = results.warnings
     assert "The judge dead stopped" in stopped
     assert "20 of 20 answers" in missing
@@ -192,7 +195,11 @@ def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict(tmp_path: Path)
     jury.append(function_judge("once", once))
     one = judging(subjects(1), jury, tmp_path, repeats=3, re_asks=0)
     (found,) = one.run(replace(QUICKLY, concurrency=1)).subjects
-    assert [each.reason for each in found.judgments[3:]] == [None, "error: callable", "unparseable"]
+    assert [each["reason"] for each in found.judgments[3:]] == [
+        None,
+        "error: callable",
+        "unparseable",
+    ]
     assert found.reward == pytest.approx((1.0 + 0.2) / 2)
     assert found.reward_judged == found.pooled["median"] == pytest.approx(0.6)
     assert dict(found.scores) == dict.fromkeys(RUBRIC.names, 3.0)

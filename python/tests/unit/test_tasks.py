@@ -22,7 +22,7 @@ from medeval.tasks.registry import start
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
-from medeval.tasks.task_run import open_run
+from medeval.tasks.task_run import TaskRun
 
 SUMMARIES = """
 task_id: own
@@ -113,7 +113,7 @@ def test_options_nested_without_end_are_refused() -> None:
 
 def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
     task = start("yier", {})
-    folders = [open_run(task, ModelChoice(DEMO), runs=tmp_path).folder for _ in range(4)]
+    folders = [TaskRun(task, ModelChoice(DEMO), runs=tmp_path).folder for _ in range(4)]
     assert sorted(tmp_path.iterdir()) == sorted(set(folders))
     assert len(set(folders)) == 4
 

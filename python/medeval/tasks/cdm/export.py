@@ -26,7 +26,7 @@ from medeval.builds import newest_build
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
-from medeval.progress import Advance, progress
+from medeval.terminal import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "cdm"

@@ -30,8 +30,8 @@ from medeval.export import (
     Request,
     make_manifest,
 )
-from medeval.progress import Advance, progress
 from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotyping
+from medeval.terminal import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 WRITTEN_LINES = 50_000

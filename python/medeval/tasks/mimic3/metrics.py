@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from medeval.progress import progress
 from medeval.scoring import binary, resample
 from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
 from medeval.scoring.resample import Counts, Floats, Integers, Labels, MetricSummary, Statistic
 from medeval.tasks.mimic3.task import LABELS, options_of
+from medeval.terminal import progress
 
 if TYPE_CHECKING:
     from medeval.tasks.mimic3.predictions import Rows

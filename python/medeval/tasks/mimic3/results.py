@@ -15,7 +15,6 @@ import numpy as np
 import medeval
 from medeval.errors import UserError
 from medeval.models.scores import Interval
-from medeval.progress import progress
 from medeval.scoring import compare
 from medeval.scoring.binary import DeLong, delong_test
 from medeval.scoring.compare import LEVEL, McNemar, PairTest
@@ -26,7 +25,7 @@ from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS,
 from medeval.tasks.mimic3.predictions import counted
 from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
 from medeval.tasks.task import Comparison, Method, Table, TaskScore
-from medeval.terminal import interval, shown
+from medeval.terminal import interval, progress, shown
 
 Metrics = Mapping[str, MetricSummary]
 # The published keys, in the order of the attributes of `MetricSummary`.

@@ -217,7 +217,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
 
         judge = LocalJudge(self.rubric)
         rewards = [
-            rewards_of(judge.scores(one.answer, other.answer), self.rubric).reward
+            rewards_of(judge.scores(one.answer, other.answer), self.rubric)["reward"]
             for one in self.examples
             for other in self.examples
             if one is not other
@@ -241,6 +241,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; writes one row an answer into the run's folder."""
+        from medeval.judging.judgments import without_texts
         from medeval.judging.results import judge_feedback
 
         record = read_record(folder)
@@ -274,7 +275,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
                     "helm_jury_score": result.helm_jury_score,
                     "judge_status": str(result.status),
                     "reason": result.reason or None,
-                    "judgments": [one.as_json() for one in result.judgments],
+                    "judgments": [without_texts(one) for one in result.judgments],
                     "judge_prompt": results.prompt.version,
                     "possible_injection": bool(result.injection_signs),
                     "info": {

@@ -1,26 +1,205 @@
-"""What comes of an evaluation: every item accounted for, scores with intervals, averages."""
+"""What an evaluation does with its tasks: planned before a model is asked, and scored after."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
+
+from pydantic import ValidationError
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring
+from medeval.evaluation.model_runner import ModelSettings
+from medeval.evaluation.task_loader import build_task
+from medeval.evaluation.task_registry import TaskRegistry
 from medeval.inference.types import Ledger, Outcome
 from medeval.metrics.metric import text_of
+from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.documents import described
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.medical_task import input_ids
+from medeval.models.medical_task import input_ids, task_hash
 from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import LEVEL
+from medeval.models.task_types import EvaluatedTask
+from medeval.models.text_files import packaged_yaml
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
 _KIND = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+CategoryMap = Mapping[str, Sequence[str]]
+
+CATEGORIES: CategoryMap = packaged_yaml("medeval.evaluation", "categories")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One task of an evaluation.
+
+    Attributes:
+        task_id: its id, or what it was asked for by.
+        reason: why it cannot be run; None if it can, and without the rest if not.
+        task: with its own `score`.
+        inputs: what the model is shown, one mapping an item.
+        has_gold: something is expected of some item, so that it can be scored.
+        hash: of the task's content.
+        violations: where the task breaks its own schemas or rules.
+    """
+
+    task_id: str
+    reason: Exception | None = None
+    task: EvaluatedTask = field(default=cast("EvaluatedTask", None))
+    inputs: Sequence[Row] = ()
+    has_gold: bool = False
+    hash: str | None = None
+    violations: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How outputs are scored, and scores averaged beyond single metrics.
+
+    Attributes:
+        metrics: where names are found.
+        draws: resamples of the bootstrap.
+        seed: of the bootstrap.
+        categories: category to metrics.
+        weights: metric or category to weight; empty for no combined score.
+        combined_name: what the combined score is called.
+    """
+
+    metrics: MetricRegistry
+    draws: int
+    seed: int
+    categories: CategoryMap
+    weights: Mapping[str, float]
+    combined_name: str
+
+    def members(self, metrics: Iterable[str]) -> dict[str, list[str]]:
+        """Return the metrics of each category that a task has, as the task calls them.
+
+        Names of one metric (`rouge1`, `rouge_1`) are one member. A category without any is left
+        out.
+        """
+
+        def canonical(name: str) -> str:
+            return self.metrics.find(name).name if name in self.metrics else name
+
+        named = {canonical(metric): metric for metric in reversed([*metrics])}
+        found: dict[str, list[str]] = {}
+        for category, names in self.categories.items():
+            wanted = dict.fromkeys(map(canonical, names))
+            if present := [named[name] for name in wanted if name in named]:
+                found[category] = present
+        return found
+
+    def check(self, scored: Sequence[str]) -> None:
+        """Check that scores of all these metrics can be averaged as wanted.
+
+        Raises:
+            UserError: a name stands for two things, a weight is of nothing that is scored, weights
+                cannot be used, or a metric of which higher is not better would be averaged.
+        """
+        if taken := sorted(set(self.categories) & set(scored)):
+            raise UserError(f"Category {taken[0]!r} has the name of a metric. Choose another name.")
+        present = self.members(scored)
+        for category, named in present.items():
+            for metric in named:
+                self._check_direction(metric, f"category {category!r}")
+        if not self.weights:
+            return
+        if self.combined_name in {*scored, *self.categories}:
+            raise UserError(
+                f"The combined score cannot be called {self.combined_name!r}: that is scored."
+            )
+        for name in self.weights:
+            if name in scored:
+                self._check_direction(name, f"combined score {self.combined_name!r}")
+            elif name not in present:
+                known = ", ".join([*scored, *present])
+                raise UserError(
+                    f"A weight is given for {name!r}, which no task has. Known: {known}."
+                )
+        try:
+            BenchmarkReport(model_id="x").add_combined_score(self.weights, self.combined_name)
+        except ValueError as error:
+            raise UserError(f"The combined score cannot be made: {error}.") from None
+
+    def _check_direction(self, metric: str, place: str) -> None:
+        direction = self.metrics.find(metric).direction
+        if direction != "higher":
+            better = "lower is better" if direction == "lower" else "neither way is better"
+            raise UserError(
+                f"{metric!r} is in {place}, but {better}: a mean with other scores says nothing."
+                " Leave it out."
+            )
+
+
+def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned]:
+    """Load the tasks and check all that can be checked without a model.
+
+    Args:
+        refs: ids, paths or URLs; one that comes twice counts once.
+        tasks: where they are found.
+        scoring: how they will be scored.
+
+    Raises:
+        UserError: there is no task, two tasks share an id, a metric is not known, or averages
+            cannot be made.
+    """
+    if isinstance(refs, str):
+        raise UserError(f"task_ids is a list of ids: [{refs!r}].")
+    planned = [_planned(ref, tasks) for ref in dict.fromkeys(map(str, refs))]
+    if not planned:
+        raise UserError("No task to evaluate. Name at least one.")
+    ready = [one for one in planned if one.reason is None]
+    counts = Counter(one.task_id for one in ready)
+    if twice := sorted(task_id for task_id in counts if counts[task_id] > 1):
+        raise UserError(
+            f"Two of the tasks are called {twice[0]!r}. Register one of them under another id."
+        )
+    scored: dict[str, None] = {}
+    for one in ready:
+        scored |= dict.fromkeys(one.task.metrics or one.task.simple_metrics)
+        try:
+            for name in scored:
+                scoring.metrics.find(name)
+        except UserError as error:
+            raise UserError(f"Task {one.task_id!r}: {error}") from None
+    scoring.check(list(scored))
+    return planned
+
+
+def _planned(ref: str, tasks: TaskRegistry) -> Planned:
+    task_id = ref
+    try:
+        task = tasks.get(ref)
+        task_id = task.task_id
+        if not isinstance(task, EvaluatedTask):
+            # In the class of its type, which knows how outputs are scored.
+            task = build_task(task.model_dump(), task_id, task_id)
+        inputs, expected = task.pairs()
+        if not task.dataset and not any(any(row.values()) for row in inputs):
+            raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
+        expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
+        wanted, gold = task.schemas()
+        # An item of which nothing is expected is asked, and not scored.
+        broken = missing_keys(inputs, wanted, "inputs")
+        broken += missing_keys([row or None for row in expected], gold, "expected_outputs")
+        try:
+            task.validate()
+        except ValidationError as error:
+            # Rows that lack keys are found one by one, and rows that are none have been refused.
+            broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
+        except ValueError:
+            pass  # a row that lacks a key
+        content = task_hash(task)
+    except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
+        return Planned(task_id, error)
+    return Planned(task_id, None, task, inputs, any(expected), content, broken)
 
 
 class ItemsFailedError(RuntimeError):
@@ -65,10 +244,17 @@ def scored_result(
         raise ValueError(f"{task.task_id}: {broken[0]}")
     table = ScoreTable({})
     if planned.has_gold:
-        outputs_or_nothing = [answer or {} for answer in answers]
-        table = task.table(outputs_or_nothing, planned.metrics, registry=scoring.metrics)
+        table = task.table([answer or {} for answer in answers], registry=scoring.metrics)
     scores = table.summary(draws=scoring.draws, seed=scoring.seed)
-    described = {name: scoring.metrics.find(name) for name in scores}
+    metrics: dict[str, dict[str, Any]] = {}
+    for name, score in scores.items():
+        metric, known = scoring.metrics.find(name), table.columns[name].coverage
+        metrics[name] = {
+            **score.model_dump(include={"n", "n_undefined", "reason"}),
+            "description": metric.description,
+            "direction": metric.direction,
+            **({} if known is None else {"coverage": known}),
+        }
     return EvaluationResult(
         model_id=model_id,
         task_id=task.task_id,
@@ -79,19 +265,7 @@ def scored_result(
             "status": "ok" if planned.has_gold else "unscored",
             **_about_task(planned, outcomes),
             "item_outcomes": [str(outcome) for outcome in outcomes],
-            "metrics": {
-                name: {
-                    **score.model_dump(include={"n", "n_undefined", "reason"}),
-                    "description": described[name].description,
-                    "direction": described[name].direction,
-                    **(
-                        {}
-                        if (known := table.columns[name].coverage) is None
-                        else {"coverage": known}
-                    ),
-                }
-                for name, score in scores.items()
-            },
+            "metrics": metrics,
             "validation_errors": [*planned.violations, *broken],
         },
     )

@@ -6,14 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from medeval.terminal import Terminal
@@ -34,6 +26,16 @@ def shown_progress(
         currency: of the cost.
         total: items to be asked; None for judges, who have no bar.
     """
+    # Here, not above: with its bars it is slow to load.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     bar = () if total is None else (BarColumn(), MofNCompleteColumn())
     left = () if total is None else (TimeRemainingColumn(),)
     label = TextColumn("{task.description}", markup=False)
