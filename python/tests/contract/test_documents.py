@@ -19,7 +19,7 @@ from medeval.evaluation.validators import (
     ensure_task_schemas,
     validate_task_dataset,
 )
-from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask, TaskType
+from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask
 from medeval.models.rows import rows_from_csv, rows_to_csv
 from medeval.models.schemas import Row
 from medeval.models.text_files import read_yaml, write_yaml
