@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdm_cases import MADE, case, cases, facts, names
+from cdm_cases import MADE, facts, names
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
 from model_server import Body
@@ -19,12 +19,9 @@ from medeval.inference.run import Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
-from medeval.tasks.cdm.demo import reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import PROMPT_VERSION
 from medeval.tasks.cdm.task import CdmOptions
-
-__all__ = ["case", "cases", "facts"]
 
 # Written into every part of the case that no model may see.
 MARKS = (
@@ -52,15 +49,6 @@ def bedside(
     provider = provider or provider_of(url, folder, gate, **changed)
     run = Run(folder, settings_of(provider, PROMPT_VERSION), provider)
     return run.execute(episodes, options or RunConfig(retries=QUICK))
-
-
-def demo_reply(body: Body) -> dict[str, Any]:
-    """Return what the demo policy answers, as the server's message."""
-    parameters = {name: body[name] for name in ("tools", "tool_choice") if name in body}
-    said = reply_to(body["messages"], parameters)
-    if not said.tool_calls:
-        return {"content": said.text}
-    return calling(*((call.name, call.arguments) for call in said.tool_calls))
 
 
 def calling(*calls: tuple[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.tasks import registry
-from medeval.tasks.judged import JUDGINGS, judged
+from medeval.tasks.judged import JUDGINGS, judged, judgings_with
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_arguments, parse_parameters
 from medeval.tasks.run_record import RUNS, read_record, warning_of_cut_prompts
@@ -156,6 +156,13 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     )
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
+    elif is_judged and (plan or read_record(run.folder).judgings):
+        # As `judge RUN` with the same flags.
+        record = read_record(run.folder)
+        chosen = judges.chosen(task, record)
+        refuse_unnamed(record, judges.missing(chosen), resume_words(record, given))
+        check_before(task, chosen, given["endpoints"])
+        run.update(JUDGINGS, judgings_with(record, chosen))
     return run
 
 

@@ -117,10 +117,13 @@ def meant(
         given["out"] = None
     elif given["out"] is not None:
         require_writable(given["out"])
-    named = given["task"] or (registry.task_of(path) if path else None)
-    if named is None:
+    if given["task"] is not None:
+        name, named = registry.recorded_name(given["task"]), given["task"]
+    else:
+        name = named = (path and registry.task_of(path)) or ""
+    if not named:
         raise UserError(f"Name a task with --task, or {otherwise}.")
-    name, kind = registry.recorded_name(named), registry.task_class(registry.canonical_name(named))
+    kind = registry.task_class(registry.canonical_name(named))
     given["moved"] = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
     groupings = [one.strip() for entry in given.get("by") or [] for one in entry.split(",")]
     method = Method(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from medeval.metrics.concepts import (
@@ -27,7 +27,6 @@ from medeval.metrics.concepts import (
     clauses,
     folded,
     number_facts,
-    places,
     spelled_numbers,
 )
 from medeval.metrics.metric import Item, metric, rationale_of, vocabulary
@@ -114,7 +113,7 @@ class _Forms:
         self._sides = {word: side for side, words in told["sides"].items() for word in words}
         self._no_sides, self._leavers = told["no_sides"], told["leavers"]
         names = ("absent", "not", "non", "after", "treated")
-        self._cues = {name: [cue.split() for cue in told[name]] for name in names}
+        self._cues = {name: Phrases({name: told[name]}) for name in names}
         self._ends = frozenset(told["ends"])
         self._digits = told["number_words"]
         counted = "|".join(sorted(filter(str.isalpha, self._units), key=len, reverse=True))
@@ -185,7 +184,7 @@ class _Forms:
         self, words: Sequence[str], names: Sequence[str | None], amounts: Mapping[int, _Amount]
     ) -> Iterator[int]:
         """Yield where words stand that are drugs by their form, and in no lexicon."""
-        given = {end for _, end in places(words, self._cues["treated"])}
+        given = {end for _, end, _ in self._cues["treated"].places(words)}
         for at, word in enumerate(words):
             if names[at] is not None or word in self._stop_words or not A_WORD.fullmatch(word):
                 continue
@@ -241,7 +240,7 @@ class _Forms:
         words = [token.text for token in clause]
         denial = [0] * len(words)
         for strength, cues in ((2, "absent"), (1, "not")):
-            for _, end in places(words, self._cues[cues]):
+            for _, end, _ in self._cues[cues].places(words):
                 in_list = [at for at in range(end, len(words)) if words[at] in ("or", "nor")]
                 for at in range(end, min(end + _LIST_REACH, len(words))):
                     has_ended = words[at] in self._ends and at > end
@@ -250,9 +249,9 @@ class _Forms:
                     if has_ended or beyond_comma or (is_beyond and at >= end + REACH):
                         break
                     denial[at] = max(denial[at], strength)
-        for _, end in places(words, self._cues["non"]):
+        for _, end, _ in self._cues["non"].places(words):
             denial[end : end + 1] = [1] * len(words[end : end + 1])
-        for start, end in places(words, self._cues["after"]):
+        for start, end, _ in self._cues["after"].places(words):
             is_other_cue = words[end : end + 1] == ["for"]
             if is_other_cue or {"not", "cannot", "never"} & set(words[max(start - 2, 0) : start]):
                 continue
@@ -263,15 +262,13 @@ class _Forms:
         return denial
 
 
-@cache
-def _forms() -> _Forms:
-    return _Forms(vocabulary("forms"))
+_FORMS = _Forms(vocabulary("forms"))
 
 
 @lru_cache(maxsize=4096)
 def read(lexicon: Lexicon, text: str) -> Reading:
     """Return what a text holds; kept, as each text is compared more than once."""
-    return _forms().read(lexicon, text)
+    return _FORMS.read(lexicon, text)
 
 
 def coverage_of(item: Item, *, lexicon: Lexicon) -> float | None:

@@ -13,8 +13,7 @@ from medeval.metrics.metric import CJK, vocabulary
 
 Polarity = Literal["affirmed", "negated"]
 
-# What denies the terms behind it, and how many tokens before a term it may end.
-_CUES = [cue.split() for cue in vocabulary("negations")["cues"]]
+# How many tokens before a term what denies it may end.
 REACH = 5
 _CLAUSE_WORDS = ("but", "however")
 # A number is one token, with its decimal point, which ends no clause; nor does a comma.
@@ -203,15 +202,11 @@ def _words(text: str) -> list[str]:
     return [token.text for clause in clauses(folded(text)) for token in clause]
 
 
-def places(words: Sequence[str], phrases: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
-    """Yield where each phrase begins and ends."""
-    for phrase in phrases:
-        for start in range(len(words) - len(phrase) + 1):
-            if words[start : start + len(phrase)] == phrase:
-                yield start, start + len(phrase)
-
-
 def after_cues(words: Sequence[str]) -> set[int]:
     """Return the places that a negation reaches."""
-    ends = (end - 1 for _, end in places(words, _CUES))
-    return {end + step for end in ends for step in range(1, REACH + 1)}
+    ends = (end for _, end, _ in _CUES.places(words))
+    return {at for end in ends for at in range(end, end + REACH)}
+
+
+# What denies the terms behind it.
+_CUES = Phrases(vocabulary("negations"))

@@ -33,20 +33,19 @@ class MetricRegistry:
         Raises:
             ValueError: a name that is there twice, or an alias of nothing.
         """
-        self._metrics: dict[str, Metric] = {}
-        self._aliases: dict[str, str] = {}
+        self._by_name: dict[str, Metric] = {}
         for metric in metrics:
             self.add(metric)
         for alias, name in (aliases or {}).items():
-            if alias in self or name not in self._metrics:
+            if alias in self or name not in self:
                 raise ValueError(f"Metric alias {alias!r} of {name!r} is taken or leads nowhere")
-            self._aliases[alias] = name
+            self._by_name[alias] = self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._metrics or name in self._aliases
+        return name in self._by_name
 
     def __iter__(self) -> Iterator[Metric]:
-        return iter(self._metrics.values())
+        return (one for name, one in self._by_name.items() if name == one.name)
 
     def add(self, metric: Metric) -> None:
         """Add a metric.
@@ -56,7 +55,7 @@ class MetricRegistry:
         """
         if metric.name in self:
             raise ValueError(f"There is a metric {metric.name!r} already")
-        self._metrics[metric.name] = metric
+        self._by_name[metric.name] = metric
 
     def find(self, name: str) -> Metric:
         """Return the metric of a name or alias.
@@ -64,13 +63,12 @@ class MetricRegistry:
         Raises:
             UserError: there is none.
         """
-        known = self._metrics.get(self._aliases.get(name, name))
-        if known is None:
-            names = [*self._metrics, *self._aliases]
-            close = get_close_matches(name, names, n=3)
-            hint = f"Did you mean {' or '.join(close)}?" if close else f"Known: {', '.join(names)}."
+        if name not in self:
+            close = get_close_matches(name, self._by_name, n=3)
+            known = ", ".join(self._by_name)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"Known: {known}."
             raise UserError(f"Unknown metric {name!r}. {hint}")
-        return known
+        return self._by_name[name]
 
 
 def default_registry(

@@ -174,12 +174,8 @@ def resume(
     """
     named = None if named is None else canonical_name(named)
     given = {name: value for name, value in (moved or {}).items() if value is not None}
-    if named is None and FILE_CLASS.fullmatch(record.asked_task):
-        # A record may come from others, and it may not decide which code is run.
-        raise UserError(
-            f"{record.folder} is a run of {record.asked_task}. Name that with --task, if this code"
-            " is to be run."
-        )
+    if named is None:
+        _refuse_code(record.folder, record.asked_task, record.task)
     kind = task_class(named if named and FILE_CLASS.fullmatch(named) else record.task)
     if unknown := [name for name in given if name not in kind.MOVED]:
         flag = unknown[0].replace("_", "-")
@@ -204,12 +200,27 @@ def named_by(words: Iterable[str]) -> list[str]:
 
 
 def task_of(folder: Path) -> str | None:
-    """Return the task of a run, or the code that it is; None if a folder is no run's."""
+    """Return the task of a run, as it is recorded; None if a folder is no run's.
+
+    Raises:
+        UserError: it is a class in a file.
+    """
     try:
         record = json.loads((folder / RUN).read_bytes())
-        return str(record.get("asked_task") or record["task"])
+        asked_task, task = str(record.get("asked_task", "")), str(record["task"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    _refuse_code(folder, asked_task, task)
+    return task
+
+
+def _refuse_code(folder: Path, *names: str) -> None:
+    """Stop at a record that names code: it may come from others, who may not decide what is run."""
+    for name in names:
+        if FILE_CLASS.fullmatch(name):
+            raise UserError(
+                f"{folder} is a run of {name}. Name that with --task, if this code is to be run."
+            )
 
 
 def benchmark_exports() -> dict[str, BenchmarkExport]:

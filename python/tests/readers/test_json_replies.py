@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import bedside, case, loops
+from cdm_bedside import bedside, loops
+from cdm_cases import case
 from commands import run_medeval
 from judging_runs import judged, subject
 from model_server import Script, model_server, prompt_of

@@ -90,8 +90,26 @@ def test_a_task_in_a_file_runs_scores_compares_and_reports(checkout: Path) -> No
 
 def test_a_record_does_not_choose_the_code_that_is_run(checkout: Path) -> None:
     medeval(checkout, "run", "--task", OWN, "--model", "demo", "--out", "three")
+    run = run_of(checkout, "three")
+    (checkout / "evil.py").write_text("open('was_run', 'w').close()\nEvil = None\n")
+    record = json.loads((checkout / run / "run.json").read_text(encoding="utf-8"))
+    shutil.copytree(checkout / run, checkout / "four")
+    for field in ("task", "asked_task"):
+        changed = json.dumps({**record, field: "evil.py:Evil"})
+        (checkout / "four" / "run.json").write_text(changed, encoding="utf-8")
+        for words in (["score"], ["compare", run], ["judge"], ["run", "--resume"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "medeval", *words, "four"],
+                cwd=checkout,
+                env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 2, (field, words)
+    assert not (checkout / "was_run").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "medeval", "score", run_of(checkout, "three")],
+        [sys.executable, "-m", "medeval", "score", run],
         cwd=checkout,
         env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb"},
         capture_output=True,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cdm_bedside import facts
-from cdm_cases import names
+from cdm_cases import facts, names
 from judging_runs import RUBRIC
 
 from medeval.errors import UserError

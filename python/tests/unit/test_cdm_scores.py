@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,9 @@ from hypothesis import strategies as st
 
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm.demo import best_scores, oracle_answer, oracle_calls
+from medeval.tasks.cdm.facts import LabNames, read_lab_tests
 from medeval.tasks.cdm.scores import COUNTS, SCORES, score_case
+from medeval.tasks.cdm.scores_v1 import as_json
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import Toolbox
 
@@ -33,7 +36,7 @@ RULES = table("cdm_scores")
 
 
 def is_right(diagnosis: str) -> bool:
-    return scored(case(of="bare"), diagnosis=diagnosis).scores["Diagnosis"] == 1
+    return scored(case(of="bare"), diagnosis=diagnosis)["scores"]["Diagnosis"] == 1
 
 
 def found(given: dict[str, Any], place: str, version: int) -> Any:
@@ -54,7 +57,11 @@ def found(given: dict[str, Any], place: str, version: int) -> Any:
         treatment=[treatment] if isinstance(treatment, str) else treatment,
         version=version,
     )
-    value = reduce(lambda part, name: part.get(name), place.split("."), score.as_json())
+    value = reduce(
+        lambda part, name: part.get(name),
+        place.split("."),
+        as_json(score) if version == 1 else score,
+    )
     is_flags = place.startswith("answers.Treatment") and isinstance(value, dict)
     return sorted(name for name, is_so in value.items() if is_so) if is_flags else value
 
@@ -117,17 +124,17 @@ def test_scores_stay_within_their_scales_and_asking_once_more_takes_no_point_awa
 ) -> None:
     of = case(of="bare", pathology=pathology, diagnoses=["biliary"])
     score = scored(of, calls, diagnosis=diagnosis, treatment=treatment)
-    assert tuple(score.scores) == SCORES
-    assert tuple(score.counts) == COUNTS
+    assert tuple(score["scores"]) == SCORES
+    assert tuple(score["counts"]) == COUNTS
     for name, most in best_scores(pathology, facts()).items():
-        assert 0 <= score.scores[name] <= most, name
-    assert score.scores["Diagnosis"] <= score.scores["Gracious Diagnosis"]
-    assert score.scores["Physical Examination"] <= score.scores["Late Physical Examination"]
-    points = sum(score.answers["Correct Laboratory Tests"].values())
-    assert score.scores["Laboratory Tests"] == points
-    assert json.loads(json.dumps(score.as_json())) == score.as_json()
-    after = scored(of, [*calls, *calls], diagnosis=diagnosis, treatment=treatment).scores
-    assert all(after[name] >= score.scores[name] for name in after)
+        assert 0 <= score["scores"][name] <= most, name
+    assert score["scores"]["Diagnosis"] <= score["scores"]["Gracious Diagnosis"]
+    assert score["scores"]["Physical Examination"] <= score["scores"]["Late Physical Examination"]
+    points = sum(score["answers"]["Correct Laboratory Tests"].values())
+    assert score["scores"]["Laboratory Tests"] == points
+    assert json.loads(json.dumps(score)) == score
+    after = scored(of, [*calls, *calls], diagnosis=diagnosis, treatment=treatment)["scores"]
+    assert all(after[name] >= score["scores"][name] for name in after)
 
 
 @pytest.mark.parametrize("pathology", PATHOLOGIES)
@@ -142,6 +149,29 @@ def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> Non
     told = oracle_answer(of, facts())
     answer = FinalAnswer(told["final_diagnosis"], tuple(told["treatment"]))
     score = score_case(of, answer, calls, facts())
-    assert score.scores == best_scores(pathology, facts())
-    assert all(score.answers["Treatment Required"].values())
-    assert score.counts == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
+    assert score["scores"] == best_scores(pathology, facts())
+    assert all(score["answers"]["Treatment Required"].values())
+    assert score["counts"] == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
+
+
+# Lines of the golden file; a shorter one proves less.
+N_SCORES = 183
+
+
+def test_scores_of_version_1_are_the_reference_s(shared: Path) -> None:
+    folder = shared / "golden" / "cdm_synth"
+    names = LabNames(read_lab_tests(folder / "lab_test_mapping.json"), facts().labs)
+    lines = (folder / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == N_SCORES
+    for golden in map(json.loads, lines):
+        truth, told = golden["ground_truth"], golden["prediction"]
+        of = case(of="bare", pathology=golden["pathology"], ground_truth=truth)
+        made = [(call["name"], call["args"]) for call in golden["tool_calls"]]
+        calls = records(Toolbox(of, facts(), names), made)
+        answer = FinalAnswer(told["final_diagnosis"], tuple(told["treatment"]))
+        score = score_case(of, answer, calls, facts(), version=1)
+        assert json.dumps(as_json(score)) == json.dumps(
+            {"answers": golden["answers"], "scores": golden["scores"]}
+        ), golden
+        # A record is kept as JSON between the run and the score.
+        assert json.loads(json.dumps(calls)) == calls

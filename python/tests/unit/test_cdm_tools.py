@@ -229,7 +229,7 @@ def test_facts_name_each_other_and_nothing_twice() -> None:
         pairs + known.gracious_diagnoses.get(name, ())
         for name, pairs in known.correct_diagnoses.items()
     ]
-    listed += list(known.negation_cues.model_dump().values())
+    listed += list(known.negation_cues.values())
     for one in listed:
         assert len(one) == len({*one}) > 0, one
     points = {one.points for of in known.imaging.preferences.values() for one in of}

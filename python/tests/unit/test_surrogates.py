@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cdm_bedside import answering, bedside, calling, case, in_order, loops
+from cdm_bedside import answering, bedside, calling, in_order, loops
+from cdm_cases import case
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC

@@ -224,47 +224,38 @@ def _classes(path: Path) -> dict[int, list[object]]:
 def _lines(text: str, path: Path) -> dict[int, int]:
     """Return the number of the line of each id; a cell of a table does not go on in the next."""
     found: dict[int, int] = {}
-    header: list[str] | None = None
+    header: list[str] = []
+    is_list: bool | None = None
     for number, line in enumerate(map(str.strip, StringIO(text, newline=None)), start=1):
         if not line or line.startswith("#"):
             continue
         where = f"{path}, line {number}"
         # A note may stand behind an id.
-        cell = line.partition("#")[0].strip()
-        if header is None:
-            header = [] if _ID.fullmatch(cell) else _header(line, where)
-            if header:
-                continue
-        if header:
-            row = _cells(line, where)
-            if len(row) != len(header):
-                raise UserError(f"{where}: {len(row)} cells under {len(header)} columns.")
-            if not any(map(str.strip, row)):
-                continue
-            cell = row[header.index(COLUMN)].partition("#")[0].strip()
+        bare = line.partition("#")[0].strip()
+        is_list = _ID.fullmatch(bare) is not None if is_list is None else is_list
+        try:
+            row = [bare] if is_list else next(csv.reader([line], strict=True))
+        except csv.Error as error:
+            raise UserError(f"{where}: {error}.") from None
+        if not is_list and not header:
+            header = [name.strip().lower() for name in row]
+            if header.count(COLUMN) != 1:
+                raise UserError(
+                    f"{where}: {line[:40]!r} is neither a {COLUMN} nor a header with one column"
+                    f" {COLUMN}. The file has one {COLUMN} a line, or is a CSV parted by commas."
+                )
+            continue
+        if header and len(row) != len(header):
+            raise UserError(f"{where}: {len(row)} cells under {len(header)} columns.")
+        if not any(map(str.strip, row)):
+            continue
+        cell = row[header.index(COLUMN) if header else 0].partition("#")[0].strip()
         if not _ID.fullmatch(cell):
             raise UserError(f"{where}: {cell[:40]!r} is not a {COLUMN}.")
         if (hadm_id := int(cell)) in found:
             raise UserError(f"{where}: {COLUMN} {hadm_id} stands in line {found[hadm_id]} too.")
         found[hadm_id] = number
     return found
-
-
-def _header(line: str, where: str) -> list[str]:
-    header = [name.strip().lower() for name in _cells(line, where)]
-    if header.count(COLUMN) != 1:
-        raise UserError(
-            f"{where}: {line[:40]!r} is neither a {COLUMN} nor a header with one column {COLUMN}."
-            f" The file has one {COLUMN} a line, or is a CSV parted by commas."
-        )
-    return header
-
-
-def _cells(line: str, where: str) -> list[str]:
-    try:
-        return next(csv.reader([line], strict=True))
-    except csv.Error as error:
-        raise UserError(f"{where}: {error}.") from None
 
 
 # What a build of the cases needs

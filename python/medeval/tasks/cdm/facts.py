@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from medeval.errors import UserError
 from medeval.sources import project_root
+from medeval.tasks.cdm.negation import Negation
 
 DATA = Path(__file__).with_name("data")
 _PROMPTS: Mapping[str, Any] = tomllib.loads((DATA / "prompts.toml").read_text("utf-8"))
@@ -87,6 +88,12 @@ class LabFacts(_Facts):
     fillers_anywhere: Words
     fillers_between_blanks: frozenset[str]
     fillers_of_unknown_names: frozenset[str]
+
+    @cached_property
+    def filler(self) -> re.Pattern[str]:
+        """One of `fillers_anywhere`, in any case."""
+        words = "|".join(map(re.escape, self.fillers_anywhere))
+        return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
 
 
 class ImagingPreference(_Facts):
@@ -184,24 +191,6 @@ class TreatmentFacts(_Facts):
         return code in (self.icd_10 if len(code) == 7 else self.icd_9)
 
 
-class NegationCues(_Facts):
-    """Phrases in lower case that negate, or seem to.
-
-    Attributes:
-        before: phrases after which a finding is absent; those of the reference among them.
-        behind: phrases before which it is.
-        pseudo: phrases with a negation that does not reach beyond them.
-        terminations: phrases at which the reach of a negation ends.
-        normal: words for an organ in which nothing is wrong.
-    """
-
-    before: Words
-    behind: Words
-    pseudo: Words
-    terminations: Words
-    normal: Words
-
-
 class Criteria(_Facts):
     """How a condition is diagnosed, in short, and the public guideline that says so.
 
@@ -229,7 +218,7 @@ class Facts(_Facts):
         gracious_diagnoses: pairs that are nearly one.
         other_organs: of each pathology, beginnings of words for organs that are not its own.
         negations: phrases after which a finding is absent, as the reference has them.
-        negation_cues: by which version 2 tells what is denied.
+        negation_cues: by which version 2 tells what is denied; see `Negation`.
         criteria: of each condition.
     """
 
@@ -240,8 +229,13 @@ class Facts(_Facts):
     gracious_diagnoses: Mapping[str, Pairs]
     other_organs: Mapping[str, Words]
     negations: Words
-    negation_cues: NegationCues
+    negation_cues: Mapping[str, Words]
     criteria: tuple[Criteria, ...]
+
+    @cached_property
+    def negation(self) -> Negation:
+        """The rules of version 2."""
+        return Negation(**self.negation_cues)
 
 
 def load_facts(root: Path | None = None) -> Facts:

@@ -31,7 +31,7 @@ from medeval.scoring.compare import holm
 from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition, require_min_cell
 from medeval.scoring.resample import Floats
 from medeval.tasks.cdm.cases import Subset
-from medeval.tasks.cdm.scores import DIAGNOSIS, means, value_of
+from medeval.tasks.cdm.scores import DIAGNOSIS, ZEROED, cells, means, value_of
 from medeval.tasks.task import Method, Table
 
 if TYPE_CHECKING:
@@ -88,16 +88,15 @@ def subgroups(
     for name in attributes:
         places = partition([attributes_of(one.case)[name] for one in ordered])
         members = {str(group): [ordered[place] for place in of] for group, of in places.items()}
-        cells = [Counter(str(one.case.pathology) for one in of) for of in members.values()]
-        hide = hidden([cell.total() for cell in cells], cells, method.min_cell)
+        sizes = [Counter(str(one.case.pathology) for one in of) for of in members.values()]
+        hide = hidden([cell.total() for cell in sizes], sizes, method.min_cell)
         groups: list[dict[str, Any]] = []
         for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
             told_of = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
             if is_hidden:
                 told_of |= {"n": None, "suppressed": HIDDEN.format(min_cell=method.min_cell)}
             else:
-                found = means([one.score for one in of], scores, method)
-                told_of["scores"] = {score: mean.as_json() for score, mean in found.items()}
+                told_of["scores"] = means([one.score for one in of], scores, method)
             groups.append(told_of)
         names = [one["name"] for one in groups if not one["suppressed"]]
         gaps = []
@@ -179,11 +178,10 @@ def shown(
         groups: each with `name`, `n` and its means in `scores`, as JSON values.
         scores: whose values.
     """
-    key = "mean_failures_as_zero"
     return {
         group["name"]: {
             "n": None if group["n"] is None else float(group["n"]),
-            **{score: group["scores"].get(score, {}).get(key) for score in scores},
+            **{score: group["scores"].get(score, {}).get(f"mean{ZEROED}") for score in scores},
         }
         for group in groups
     }
@@ -251,7 +249,7 @@ def subset_scores(
         its = [one for one in cases if one.case.hadm_id in subset.hadm_ids]
         scores = means([one.score for one in its], names, method)
         rows += [
-            (subset.name, name, *scores[name].cells(), str(len(its)))
+            (subset.name, name, *cells(scores[name]), str(len(its)))
             for name in sorted(scores, key=lambda name: name != DIAGNOSIS)
         ]
         not_asked = sum(one.failure == NOT_ASKED for one in its)
@@ -269,7 +267,7 @@ def subset_scores(
                 "n_failed": sum(one.score is None for one in its),
                 "not_asked": not_asked,
                 "not_in_run": not_in_run,
-                "scores": {name: mean.as_json() for name, mean in scores.items()},
+                "scores": scores,
             }
         )
     columns = ("subset", "metric", "value", "95 % interval", "n")

@@ -11,9 +11,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-
-from medeval.tasks.cdm.facts import NegationCues
 
 Span = tuple[int, int]
 # A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
@@ -39,27 +36,42 @@ _JOINED = frozenset(("and", "or", "the"))
 
 
 class Negation:
-    """The rules with one list of cues."""
+    """The rules with one list of cues, phrases in lower case.
 
-    def __init__(self, cues: NegationCues) -> None:
-        """Take the cues."""
+    Args:
+        before: phrases after which a finding is absent; those of the reference among them.
+        behind: phrases before which it is.
+        pseudo: phrases with a negation that does not reach beyond them.
+        terminations: phrases at which the reach of a negation ends.
+        normal: words for an organ in which nothing is wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        before: Sequence[str],
+        behind: Sequence[str],
+        pseudo: Sequence[str],
+        terminations: Sequence[str],
+        normal: Sequence[str],
+    ) -> None:
         # In "cholecystitis ruled out and appendicitis confirmed" it is said of what goes before.
-        both = set(cues.before).intersection(cues.behind)
+        both = set(before).intersection(behind)
         joined = r"(?!\s+(?:and|as|by|given|on|since|with)\b)"
-        denied = rf"(?:{_any_of(set(cues.before) - both)}|(?:{_any_of(both)}){joined})"
-        causes = _any_of(cues.terminations)
+        denied = rf"(?:{_any_of(set(before) - both)}|(?:{_any_of(both)}){joined})"
+        causes = _any_of(terminations)
         # So many words may stand between a negation and what it negates.
         words = r"(?:\s+\S+){0,3}\s*$"
         self._before = re.compile(rf"\b(?:{denied}){words}")
-        self._pseudo = re.compile(rf"\b(?:{_any_of(cues.pseudo)})\b")
+        self._pseudo = re.compile(rf"\b(?:{_any_of(pseudo)})\b")
         self._ends = re.compile(rf"{_CLAUSE_END}|\b(?:{causes})\b")
         self._denied_cause = re.compile(
             rf"\b(?:{denied})(?:\s+{_BEFORE_CAUSE})*\s+(?:{causes}){words}"
         )
-        self._behind = _behind(cues.behind)
-        self._is_normal = _behind(cues.normal)
+        self._behind = _behind(behind)
+        self._is_normal = _behind(normal)
         self._normal = re.compile(
-            rf"\b(?:{_any_of(cues.normal)})(?:[\s-]+(?:appearing|looking|sized))?\s+$"
+            rf"\b(?:{_any_of(normal)})(?:[\s-]+(?:appearing|looking|sized))?\s+$"
         )
 
     def affirms(self, text: str, keyword: str) -> bool:
@@ -86,10 +98,6 @@ class Negation:
     def is_normal(self, text: str, start: int, end: int) -> bool:
         """Tell whether a text in lower case says of an organ that nothing is wrong with it."""
         return bool(self._normal.search(_before(text, start)) or self._is_normal.match(text, end))
-
-
-# The rules with a list of cues, made once for all cases.
-negation = lru_cache(maxsize=8)(Negation)
 
 
 def has_pair(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +17,21 @@ from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
-from medeval.scoring.table import mean
-from medeval.tasks.cdm import groups, scores
+from medeval.scoring.table import mean, result_fields
+from medeval.tasks.cdm import groups, scores, scores_v1
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.facts import Facts
 from medeval.tasks.cdm.full_information import part_or_whole
-from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, Mean, means, value_of
+from medeval.tasks.cdm.scores import (
+    ANSWERED_ONLY,
+    COUNTS,
+    DIAGNOSIS,
+    CaseScore,
+    cells,
+    mean_table,
+    means,
+    value_of,
+)
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, Table, TaskScore
@@ -30,7 +39,6 @@ from medeval.text import split_thinking
 
 PATHOLOGY = "pathology"
 GROUPINGS = (PATHOLOGY, "gender", "age_band")
-ANSWERED_ONLY = "answered only"
 # What is counted of the way to the answers.
 CONDUCT = ("turns", "rounds", "invalid_calls", "custom_parsings")
 
@@ -120,7 +128,11 @@ def read_transcripts(
                     raise UserError(f"{path} is not of a run of the CDM benchmark.")
                 error = (end.get("error") or {}).get("kind", "")
                 told |= {"outcome": end["outcome"], "error": error}
-                told = {**(end.get("episode") or _of_batch(end)), **told}
+                episode = end.get("episode")
+                if not episode and end["outcome"] == Outcome.ANSWERED:
+                    # An answer that was imported: one turn, without tools.
+                    told["answer"] = part_or_whole(split_thinking(end["text"]).answer)
+                told = {**(episode or {"turns": 1}), **told}
             transcripts.append(_TRANSCRIPT.validate_python(told))
     if by_case:
         raise UserError(
@@ -128,13 +140,6 @@ def read_transcripts(
             f" {min(by_case)}. Read it with the cases of its run."
         )
     return transcripts
-
-
-def _of_batch(line: Line) -> dict[str, Any]:
-    """Return the episode of an answer that was imported: one turn, without tools."""
-    is_answered = line["outcome"] == Outcome.ANSWERED
-    answer = part_or_whole(split_thinking(line["text"]).answer) if is_answered else None
-    return {"answer": answer, "turns": 1}
 
 
 def scored(transcripts: Iterable[Transcript], facts: Facts, version: int) -> list[Transcript]:
@@ -183,10 +188,16 @@ def score_of(
     cases = [one for one in transcripts if one.sample == 0]
     failures = Counter(one.failure or "unknown" for one in cases if one.failure is not None)
     failures = Counter(dict(sorted(failures.items())))
-    counted = [name for name in COUNTS if any(one.score and one.score.counts for one in cases)]
+    counted = [name for name in COUNTS if any(one.score and one.score["counts"] for one in cases)]
     names = [*possible, *counted]
-    overall = means([one.score for one in cases], names, method)
-    by_pathology: dict[str, dict[str, Mean]] = {
+    table = mean_table([one.score for one in cases], names)
+    found = table.summary(draws=method.n_iters, seed=method.seed)
+    fields = result_fields(table, found)
+    # The others are those of the answered cases once more.
+    fields["item_scores"] = {
+        name: values for name, values in fields["item_scores"].items() if name in names
+    }
+    by_pathology: dict[str, dict[str, Any]] = {
         name: means([one.score for one in cases if one.case.pathology == name], names, method)
         for name in PATHOLOGIES
     }
@@ -195,30 +206,8 @@ def score_of(
     conduct: dict[str, Any] = {name: sum(getattr(one, name) for one in cases) for name in CONDUCT}
     conduct["asked_again"] = sum(one.is_reasked for one in cases)
     conduct["context_measures"] = dict(sorted(measures.items()))
-    zeroed = {name: one.zeroed for name, one in overall.items() if one.zeroed}
-    # Counts have no other mean than that over the answered cases.
-    answered = {
-        name if name in COUNTS else f"{name} ({ANSWERED_ONLY})": one.answered
-        for name, one in overall.items()
-    }
-    intervals = {**zeroed, **answered}
-    fields = {
-        "metrics_results": {
-            name: one.value for name, one in intervals.items() if one.value is not None
-        },
-        # 0 where a case failed; counts have none there.
-        "item_scores": {
-            name: [value_of(one.score, name, None if name in COUNTS else 0.0) for one in cases]
-            for name in names
-        },
-        "intervals": {name: one for name, one in intervals.items() if one.low is not None},
-    }
     parts = [
-        {
-            "name": pathology,
-            "n": of[DIAGNOSIS].n,
-            "scores": {name: one.as_json() for name, one in of.items()},
-        }
+        {"name": pathology, "n": of[DIAGNOSIS]["n"], "scores": of}
         for pathology, of in by_pathology.items()
     ]
     directions = dict.fromkeys(scores.LOWER_IS_BETTER, "lower")
@@ -228,7 +217,7 @@ def score_of(
         "n": len(cases),
         "n_failed": failures.total(),
         "failures": dict(failures),
-        "by_pathology": {part["name"]: part["scores"] for part in parts},
+        "by_pathology": by_pathology,
         "rates_by_pathology": rates(cases, facts, version),
         "conduct": conduct,
         "about_metrics": {
@@ -237,22 +226,27 @@ def score_of(
         },
         **({"order_sensitivity": order} if order else {}),
     }
-    shown = {PATHOLOGY: groups.shown(parts, zeroed)}
+    shown = {PATHOLOGY: groups.shown(parts, possible)}
     warnings: list[str] = []
-    tables = [_headline_table(by_pathology), *reasons_table("failed", failures)]
+    rows = [
+        (name, f"{(one := of[DIAGNOSIS])['n']:,}", f"{one['n_failed']:,}", *cells(one))
+        for name, of in by_pathology.items()
+    ]
+    columns = (PATHOLOGY, "n", "failed", DIAGNOSIS, "95 % interval")
+    tables = [Table("by pathology", columns, rows), *reasons_table("failed", failures)]
     if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        told["subsets"], table, said = groups.subset_scores(cases, subsets, method, possible)
-        shown["subset"] = groups.shown(told["subsets"], zeroed)
+        told["subsets"], by_subset, said = groups.subset_scores(cases, subsets, method, possible)
+        shown["subset"] = groups.shown(told["subsets"], possible)
         warnings += said
-        tables.append(table)
+        tables.append(by_subset)
     persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
     if persons:
         told["subgroups"] = people = groups.subgroups(cases, persons, possible, method)
         for name, grouping in people["attributes"].items():
-            shown[name] = groups.shown(grouping["groups"], zeroed)
+            shown[name] = groups.shown(grouping["groups"], possible)
         warnings += groups.gap_sentences(people)
         gaps = groups.gap_table(people)
         tables += [gaps] if gaps.rows else []
@@ -274,12 +268,13 @@ def score_of(
         tables=tables,
         details=_detail_tables(by_pathology, conduct),
         # Where nothing failed, means over the answered cases say the same again.
-        said_again=[] if failures else [name for name in answered if ANSWERED_ONLY in name],
+        said_again=[] if failures else [name for name in found if ANSWERED_ONLY in name],
     )
 
 
 def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
     """Return one line of JSON for each case and sample: its score, or why it has none."""
+    as_json = scores_v1.as_json if version == 1 else dict[str, Any]
     lines = []
     for one in transcripts:
         line = {
@@ -288,7 +283,7 @@ def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
             "pathology": one.case.pathology,
             "outcome": None if one.outcome is None else str(one.outcome),
             "score_version": version,
-            **({"failure": one.failure} if one.score is None else one.score.as_json()),
+            **({"failure": one.failure} if one.score is None else as_json(one.score)),
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     return "".join(lines)
@@ -311,24 +306,22 @@ def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, 
     found: dict[str, Any] = {}
     for pathology in PATHOLOGIES:
         of = [one for one in cases if one.case.pathology == pathology]
-        asked: dict[str, dict[str, list[bool]]] = {scores.TREATMENT: {}}
-        if any(one.score is not None and scores.LABORATORY in one.score.scores for one in of):
-            required = facts.labs.required[pathology]
-            asked[scores.LABORATORY] = {name: [] for name in required}
-            asked[scores.IMAGING] = {"acceptable": [], "preferred": []}
+        had_tools = any(one.score and scores.LABORATORY in one.score["scores"] for one in of)
+        asked: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
         for one in of:
-            answers = {} if one.score is None else one.score.answers
+            answers = {} if one.score is None else one.score["answers"]
+            treatments = answers.get(scores.TREATMENT, {})
             # What a case needs is known of one that failed too.
-            needs = scores.required_treatments(one.case, facts, version).items()
-            for name in (name for name, is_required in needs if is_required):
-                is_asked = bool(answers.get(scores.TREATMENT, {}).get(name))
-                asked[scores.TREATMENT].setdefault(name, []).append(is_asked)
-            for name, each in asked.get(scores.LABORATORY, {}).items():
-                each.append(bool(answers.get("Correct Laboratory Tests", {}).get(name)))
-            if scores.IMAGING in asked:
+            for name, is_needed in scores.required_treatments(one.case, facts, version).items():
+                if is_needed:
+                    asked[scores.TREATMENT][name].append(bool(treatments.get(name)))
+            if had_tools:
+                tests = answers.get("Correct Laboratory Tests", {})
+                for name in facts.labs.required[pathology]:
+                    asked[scores.LABORATORY][name].append(bool(tests.get(name)))
                 points = value_of(one.score, scores.IMAGING, 0.0) or 0.0
-                asked[scores.IMAGING]["acceptable"].append(points >= 1)
-                asked[scores.IMAGING]["preferred"].append(points >= scores.MOST_IMAGING_POINTS)
+                for name, least in (("acceptable", 1), ("preferred", scores.MOST_IMAGING_POINTS)):
+                    asked[scores.IMAGING][name].append(points >= least)
         if of:
             found[pathology] = {
                 kind: {
@@ -382,22 +375,14 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any]
     return told, [said]
 
 
-def _headline_table(by_pathology: Mapping[str, Mapping[str, Mean]]) -> Table:
-    rows = [
-        (name, f"{(one := of[DIAGNOSIS]).n:,}", f"{one.n_failed:,}", *one.cells())
-        for name, of in by_pathology.items()
-    ]
-    return Table("by pathology", ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"), rows)
-
-
 def _detail_tables(
-    by_pathology: Mapping[str, Mapping[str, Mean]], conduct: Mapping[str, Any]
+    by_pathology: Mapping[str, Mapping[str, Any]], conduct: Mapping[str, Any]
 ) -> list[Table]:
     """Return every score with its interval for each pathology, and what the model did."""
     values, rows = [], []
     for name in next(iter(by_pathology.values())):
-        cells = [of[name].cells() for of in by_pathology.values()]
-        values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in cells)))
+        found = [cells(of[name]) for of in by_pathology.values()]
+        values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in found)))
     for name, value in conduct.items():
         counts = value if isinstance(value, Mapping) else {"": value}
         kind = "context: " if isinstance(value, Mapping) else name

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.facts import Facts, canonical
-from medeval.tasks.cdm.negation import has_pair, is_spelt_like, negation
+from medeval.tasks.cdm.negation import has_pair, is_spelt_like
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST, TOOLS
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
-    from medeval.models.scores import Interval
+    from medeval.scoring.table import ScoreTable
 
 SCORES = (
     *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
@@ -43,41 +42,15 @@ UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS = COUN
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 MOST_IMAGING_POINTS = 2
+ANSWERED_ONLY = "answered only"
+ZEROED = "_failures_as_zero"
+_ENDS = {"mean": "value", "low": "low", "high": "high"}
 _WORD = re.compile(r"[^\W_]+")
 
 # A call of a tool as a `Toolbox` records it.
 Call = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class CaseScore:
-    """One case, scored.
-
-    Attributes:
-        version: of the scores.
-        scores: the more the better; without tools only those of the answer.
-        counts: of what the model did; none without tools.
-        answers: what the scores were made from, in the reference's names.
-        tool_calls: how often each tool was called; None without tools.
-    """
-
-    version: int
-    scores: dict[str, float]
-    counts: dict[str, int]
-    answers: dict[str, Any]
-    tool_calls: dict[str, int] | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values; in version 1 the `answers` and `scores` of the reference's lines."""
-        if self.version == 1:
-            return scores_v1.as_json(self.answers, self.scores)
-        return {
-            "score_version": self.version,
-            "tool_calls": self.tool_calls,
-            "answers": self.answers,
-            "scores": self.scores,
-            "counts": self.counts,
-        }
+# What `score_case` returns.
+CaseScore = Mapping[str, Any]
 
 
 def score_case(
@@ -87,7 +60,7 @@ def score_case(
     facts: Facts,
     version: int = 2,
 ) -> CaseScore:
-    """Score what a model did on a case.
+    """Score what a model did on a case; without tools there are only the scores of the answer.
 
     Args:
         case: the case with its ground truth and one of the four pathologies.
@@ -96,6 +69,11 @@ def score_case(
             known; None where the model had no tools, which leaves their scores out.
         facts: the facts.
         version: 1 for the reference's scores, 2 for the repaired ones. A record serves both.
+
+    Returns:
+        JSON values: `score_version`; `tool_calls`, how often each tool was called, None without
+        tools; `answers`, what the scores were made from, in the reference's names; `scores`, the
+        more the better; and `counts` of what the model did.
     """
     pathology, treatments = str(case.pathology), answer.treatment
     diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
@@ -143,7 +121,13 @@ def score_case(
         tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
     scores |= {DIAGNOSIS: right, GRACIOUS: nearly, TREATMENT: sum(needed) / len(needed)}
     answers |= {TREATMENT: requested, "Treatment Required": required}
-    return CaseScore(version, scores, counts, answers, tool_calls)
+    return {
+        "score_version": version,
+        "tool_calls": tool_calls,
+        "answers": answers,
+        "scores": scores,
+        "counts": counts,
+    }
 
 
 def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
@@ -154,7 +138,7 @@ def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int,
     is right if one of them is, as in the reference.
     """
     answer = diagnosis.lower()
-    rules = negation(facts.negation_cues)
+    rules = facts.negation
     organs = facts.other_organs.get(pathology, ())
     is_named = any(
         is_spelt_like(word[0], pathology) and not rules.denies(answer, *word.span())
@@ -206,7 +190,7 @@ def imaging_scores(
     requests = [call for call in calls if call["tool"] == IMAGE and "scored_as" in call]
     if version == 1:
         return scores_v1.imaging_scores(case, requests, facts)
-    affirms = negation(facts.negation_cues).affirms
+    affirms = facts.negation.affirms
     points = 0
     correct: list[dict[str, str]] = []
     unnecessary: list[dict[str, str]] = []
@@ -268,7 +252,7 @@ def requested_treatments(
 
 def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[str]], bool]:
     """Return what tells whether one of some texts mentions a keyword that is not denied."""
-    affirms = negation(facts.negation_cues).affirms
+    affirms = facts.negation.affirms
     if version == 1:
         affirms = partial(scores_v1.affirms, facts=facts)
     return lambda texts, words: any(affirms(text, word) for word in words for text in texts)
@@ -277,73 +261,70 @@ def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[s
 # Means over cases
 
 
-@dataclass(frozen=True)
-class Mean:
-    """The mean of one score over some cases; None where there is nothing to say.
+def mean_table(scores: Sequence[CaseScore | None], names: Iterable[str]) -> ScoreTable:
+    """Return a column of each score over cases, None for one that failed.
 
-    Attributes:
-        n: how many cases were asked.
-        n_failed: how many of them failed.
-        answered: over the answered ones.
-        zeroed: over all, with 0 for each that failed; None for counts.
-        reason: why a value is missing.
+    A score is there twice: with 0 for each case that failed, and under `answered` for the others
+    only. For counts zero is no worst value, so a failure is none. Shares have Wilson's interval.
     """
+    from medeval.scoring.table import Ratio, ScoreTable  # numpy is slow to load
 
-    n: int
-    n_failed: int
-    answered: Interval
-    zeroed: Interval | None
-    reason: str | None
-
-    def cells(self) -> tuple[str, str]:
-        """Return a value and the ends of its interval as tables show them.
-
-        Failed cases count as zero, but in counts, which are means over the answered cases.
-        """
-        found = self.zeroed or self.answered
-        shown = "undefined" if found.value is None else f"{found.value:.4f}"
-        return shown, "" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values by name."""
-        named: dict[str, Any] = {"n": self.n, "n_failed": self.n_failed}
-        for found, kind in ((self.answered, ""), (self.zeroed, "_failures_as_zero")):
-            for name, key in (("mean", "value"), ("low", "low"), ("high", "high")):
-                named[f"{name}{kind}"] = getattr(found, key, None)
-        return {**named, "reason": self.reason}
+    own = {name: [value_of(score, name) for score in scores] for name in names}
+    zeroed = {
+        name: Ratio([value or 0.0 for value in values], is_share=name in SHARES)
+        for name, values in own.items()
+        if name not in COUNTS
+    }
+    found = {answered(name): Ratio(values, is_share=name in SHARES) for name, values in own.items()}
+    return ScoreTable({**zeroed, **found})
 
 
 def means(
     scores: Sequence[CaseScore | None], names: Sequence[str], method: Method
-) -> dict[str, Mean]:
-    """Return the mean of each score over cases, whatever their order.
-
-    Shares have Wilson's interval, all else that of resampled cases; see `medeval.scoring.table`.
-    For counts zero is no worst value, so a failure is none.
+) -> dict[str, dict[str, Any]]:
+    """Return the mean of each score over cases, whatever their order, as JSON values.
 
     Args:
         scores: of every case that was asked; None for one that failed.
         names: scores and counts.
         method: the resamples, of which 0 give values without intervals, and their seed.
-    """
-    from medeval.scoring.table import mean  # numpy is slow to load
 
+    Returns:
+        `n` cases, of which `n_failed`; `mean`, `low` and `high` over the answered ones and, but for
+        counts, with `_failures_as_zero` over all; and the `reason` where a value is missing.
+    """
+    found = mean_table(scores, names).summary(draws=method.n_iters, seed=method.seed)
     made = {}
     for name in names:
-        own = [value_of(score, name) for score in scores]
-        found = partial(mean, is_share=name in SHARES, draws=method.n_iters, seed=method.seed)
-        answered = found(own)
-        zeroed = None if name in COUNTS else found([value or 0.0 for value in own])
-        reason = None
-        if answered.value is None:
+        own, reason = found[answered(name)], None
+        told: dict[str, Any] = {"n": len(scores), "n_failed": own.n_undefined}
+        for one, kind in ((own, ""), (None if name in COUNTS else found[name], ZEROED)):
+            told |= {f"{end}{kind}": getattr(one, key, None) for end, key in _ENDS.items()}
+        if own.value is None:
             reason = "no case was answered" if scores else "no case"
-        elif answered.low is None:
+        elif own.low is None:
             few = "one case only: there is no interval"
             reason = few if method.n_iters else "without resamples there is no interval"
-        made[name] = Mean(len(scores), own.count(None), answered, zeroed, reason)
+        made[name] = {**told, "reason": reason}
     return made
+
+
+def answered(name: str) -> str:
+    """Return what the mean over the answered cases is called; counts have no other."""
+    return name if name in COUNTS else f"{name} ({ANSWERED_ONLY})"
+
+
+def cells(mean: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a value of `means` and the ends of its interval as tables show them.
+
+    Failed cases count as zero, but in counts, which are means over the answered cases.
+    """
+    kind = "" if mean[f"mean{ZEROED}"] is None else ZEROED
+    value, low, high = (mean[f"{end}{kind}"] for end in _ENDS)
+    shown = "undefined" if value is None else f"{value:.4f}"
+    return shown, "" if low is None else f"{low:.4f} to {high:.4f}"
 
 
 def value_of(score: CaseScore | None, name: str, failed: float | None = None) -> float | None:
     """Return a score or count of a case, or what one that failed has."""
-    return failed if score is None else float((score.scores | score.counts)[name])
+    return failed if score is None else float((score["scores"] | score["counts"])[name])

@@ -25,6 +25,7 @@ _ARTICLE = re.compile(r"\bA\s")
 # A comma behind which parentheses close belongs to a name.
 _COMMA = re.compile(r",(?![^()]*\))")
 
+_NOT_TOLD = ("Unnecessary Laboratory Tests",)
 # What the reference has among the scores of a case; it works the treatments out later.
 _SCORES = (
     *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
@@ -38,10 +39,8 @@ def requested_items(request: str | Sequence[str], names: LabNames) -> list[int]:
     Names are set apart by commas outside parentheses, by "and" and by line breaks; a name is only
     compared with panels and labels.
     """
-    fillers = "|".join(map(re.escape, names.facts.fillers_anywhere))
     text = request if isinstance(request, str) else "\n".join(request)
-    text = re.sub(rf"\b(?:{fillers})\b", "", text, flags=re.IGNORECASE)
-    words = _AND.sub(",", text).split()
+    words = _AND.sub(",", names.facts.filler.sub("", text)).split()
     kept = (word for word in words if word.lower() not in names.facts.fillers_between_blanks)
     parts = map(str.strip, _COMMA.split(_ARTICLE.sub("", " ".join(kept))))
     found = (item for part in parts if part for item in names.items(part, can_be_exact=False))
@@ -91,7 +90,10 @@ def imaging_scores(
     return points, correct, unnecessary
 
 
-def as_json(answers: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
-    """Return the `answers` and `scores` of a line of the reference's output."""
-    kept = {key: value for key, value in answers.items() if key != "Unnecessary Laboratory Tests"}
-    return {"answers": kept, "scores": {name: scores[name] for name in _SCORES if name in scores}}
+def as_json(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of the score of a case the `answers` and `scores` of a line of the reference's."""
+    answers = {key: told for key, told in score["answers"].items() if key not in _NOT_TOLD}
+    return {
+        "answers": answers,
+        "scores": {name: told for name, told in score["scores"].items() if name in _SCORES},
+    }

@@ -327,8 +327,7 @@ def partial_answer(text: str) -> FinalAnswer | None:
         part = part_of(found.members)
         return part and replace(part, thought="")
     lines = reversed(_read_lines(text)[0])
-    answer = _answer_in_lines({kind: value for kind, value, _ in lines if value})
-    return answer if answer.final_diagnosis or answer.treatment else None
+    return _answer_in_lines({kind: value for kind, value, _ in lines if value})
 
 
 def treatments_in(text: str) -> tuple[str, ...]:
@@ -357,10 +356,9 @@ def _read_lines(text: str) -> tuple[list[_Line], str]:
     return lines, text[:end].rstrip()
 
 
-def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
+def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer | None:
     diagnosis = found.get("diagnosis", "").partition("\n")[0].strip(_MARKS)
-    treatments = treatments_in(found.get("treatment", ""))
-    return FinalAnswer(diagnosis, treatments, found.get("thought", ""))
+    return _answer({**found, "diagnosis": diagnosis}, is_whole=False)
 
 
 def _answer(fields: Mapping[str, Any], *, is_whole: bool = True) -> FinalAnswer | None:

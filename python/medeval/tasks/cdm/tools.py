@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from medeval.errors import UserError
@@ -94,8 +94,11 @@ class Toolbox:
         missing = [
             argument
             for argument in ARGUMENTS.get(name, ())
-            if not _is_given(arguments.get(argument), can_be_list=name == TEST)
+            if not isinstance(arguments.get(argument), str)
         ]
+        if name == TEST and missing and (names := arguments.get("test_name")):
+            is_list = isinstance(names, list | tuple) and all(isinstance(one, str) for one in names)
+            missing = [] if is_list else missing
         is_valid = name in self._enabled and not missing
         if name not in self._enabled:
             tools = ", ".join(self._enabled) or "none"
@@ -178,13 +181,6 @@ class Toolbox:
             known = ", ".join(one.condition for one in self._facts.criteria)
             return f"No criteria are stored for it. Conditions: {known}."
         return f"{found.condition.capitalize()} ({found.guideline}): {found.text}"
-
-
-def _is_given(value: Any, can_be_list: bool) -> bool:
-    """Tell whether an argument is a text, or a list of some."""
-    if can_be_list and isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(one, str) for one in value)
-    return isinstance(value, str)
 
 
 # Laboratory tests
@@ -314,7 +310,7 @@ def _separators(text: str) -> list[re.Match[str]]:
 def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tuple[bool, str]:
     """Return whether words are the whole name of a test, and the name without what fills it."""
     whole = _bare(" ".join(words.split()))
-    kept = _any_word(facts.fillers_anywhere).sub("", whole).split()
+    kept = facts.filler.sub("", whole).split()
     filled = _bare(" ".join(w for w in kept if w.lower() not in facts.fillers_between_blanks))
     for name in dict.fromkeys((whole, filled, _shorter(filled, facts))):
         if name and is_name(name):
@@ -329,11 +325,6 @@ def _shorter(name: str, facts: LabFacts) -> str:
     """
     words = name.split()
     return _bare(" ".join(w for w in words if w.lower() not in facts.fillers_of_unknown_names))
-
-
-@lru_cache(maxsize=8)
-def _any_word(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
 
 
 def _bare(name: str) -> str:
