@@ -54,6 +54,11 @@ class Build:
         assert done.returncode == 0, done.stdout + done.stderr
         return out / self.floor
 
+    def hashes(self, *args: str) -> dict[str, str]:
+        """Export the floor and return the hash of each file."""
+        text = (self.export(*args) / "manifest.json").read_text(encoding="utf-8")
+        return {file["path"]: file["sha256"] for file in json.loads(text)["files"]}
+
     @property
     def _env(self) -> dict[str, str]:
         return {"MEDEVAL_DUCKDB": str(self.folder / "medeval.duckdb"), **self.env}

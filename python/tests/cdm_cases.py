@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
 from commands import PROJECT_ROOT
+from tables import table
 
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import Facts, LabNames, load_facts
@@ -25,13 +24,6 @@ _PARTS = {
     "cultures": ("culture", "microbiology_events"),
     "reports": ("report", "radiology_reports"),
 }
-
-
-@cache
-def table(name: str) -> Any:
-    """Return the inputs of a test file and what comes of them."""
-    path = Path(__file__).with_name("tables") / f"{name}.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 MADE = table("cdm_cases")

@@ -11,12 +11,10 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import yaml
 from oracles.cdm import facts
+from tables import table
 
-WORDS = yaml.safe_load(
-    Path(__file__).with_name("tables").joinpath("cdm_note_words.yaml").read_text(encoding="utf-8")
-)
+WORDS = table("cdm_note_words")
 
 
 def exam(dice: random.Random) -> str:

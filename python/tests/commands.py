@@ -46,11 +46,6 @@ def run_medeval(
     return _run([sys.executable, "-m", "medeval", *words], env or {}, cwd)
 
 
-def run_task(out: Path, *args: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run `run`; `env` is added to the test session's environment."""
-    return run_medeval("run", "--out", out, *args, env=env)
-
-
 def folder_in(printed: str) -> Path:
     """Return the folder of the run that a command named in what it printed."""
     found = re.search(r"^run (.+)$", printed, re.MULTILINE)

@@ -14,7 +14,6 @@ from typing import Any
 import duckdb
 import pytest
 from commands import PROJECT_ROOT
-from postgres_server import connect
 
 from medeval import cli
 
@@ -44,15 +43,6 @@ def fill_duckdb(path: Path, layout: Layout, tables: Tables, prefix: str = "") ->
                     f"insert into {place}.{table} select * from read_csv('{source}', header=false,"
                     " all_varchar=true, quote='\"', escape='\"', delim=',', nullstr='')"
                 )
-
-
-def fill_postgres(address: dict[str, str], layout: Layout, tables: Tables) -> None:
-    with connect(address) as connection:
-        for name, rows in tables.items():
-            connection.execute(f"create schema if not exists {name.split('.')[0]}")
-            connection.execute(f"create table {name} ({layout[name]})")
-            with connection.cursor().copy(f"copy {name} from stdin csv") as copy:
-                copy.write(as_csv(rows))
 
 
 def warehouse_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

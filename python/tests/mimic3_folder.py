@@ -8,19 +8,17 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
+from tables import table
 
-GIVEN = yaml.safe_load(
-    (Path(__file__).parent / "tables" / "mimic3_sources.yaml").read_text(encoding="utf-8")
-)
+GIVEN = table("mimic3_sources")
 TABLES: dict[str, str] = GIVEN["tables"]
 
 
 def write_folder(folder: Path, tables: Mapping[str, str] = TABLES) -> Path:
     """Write tables as compressed files and return the folder."""
     folder.mkdir(parents=True)
-    for table, content in tables.items():
-        write(folder / f"{table}.csv.gz", content)
+    for name, content in tables.items():
+        write(folder / f"{name}.csv.gz", content)
     return folder
 
 
@@ -31,15 +29,15 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def replace(folder: Path, table: str, content: str | bytes, suffix: str = ".csv") -> Path:
+def replace(folder: Path, name: str, content: str | bytes, suffix: str = ".csv") -> Path:
     """Write one table of a folder anew, in another form if need be."""
-    (folder / f"{table}.csv.gz").unlink()
-    return write(folder / f"{table}{suffix}", content)
+    (folder / f"{name}.csv.gz").unlink()
+    return write(folder / f"{name}{suffix}", content)
 
 
-def with_cell(table: str, column: str, cell: str) -> str:
+def with_cell(name: str, column: str, cell: str) -> str:
     """Return the content of a table with one cell of its second row changed."""
-    rows = list(csv.reader(io.StringIO(TABLES[table])))
+    rows = list(csv.reader(io.StringIO(TABLES[name])))
     rows[2][rows[0].index(column.upper())] = cell
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)

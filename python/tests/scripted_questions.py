@@ -99,17 +99,8 @@ def asked(
             f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n', encoding="utf-8"
         )
         words = ["--questions", questions, "--model", "m", "--base-url", server.url]
-        done = main(
-            "run",
-            "--task",
-            "yier",
-            *words,
-            "--out",
-            folder / "runs",
-            *flags,
-            "--endpoints",
-            folder / "endpoints.toml",
-        )
+        words += ["--out", folder / "runs", *flags, "--endpoints", folder / "endpoints.toml"]
+        done = main("run", "--task", "yier", *words)
         bodies = list(server.seen.bodies)
     (made,) = (folder / "runs").iterdir()
     journal = made / "responses.jsonl"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,4 +29,19 @@ def rows_of(name: str, folder: str = "tables") -> list[Any]:
         pytest.param({**group.get("all", {}), **row}, id=f"{group['about']}-{number}")
         for group in table(name, folder)
         for number, row in enumerate(group["rows"])
+    ]
+
+
+def slow_after(count: int, values: Iterable[Any]) -> list[Any]:
+    """Return parameters of a test of which all but the first `count` are slow.
+
+    A tuple holds the values of several arguments, as pytest has it.
+    """
+    first, rest = (values := list(values))[:count], values[count:]
+    return [
+        *first,
+        *(
+            pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
+            for value in rest
+        ),
     ]

@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from benchmarks import (
     mimic3,
 )
 from benchmarks.pages import Benchmark
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from commands import PROJECT_ROOT, run_dbt
+from in_process import Main, main_in
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
@@ -176,24 +176,32 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
 TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
 
 
-@cache
-def help_of(*command: str) -> str:
-    shown = run_medeval(*command, "--help", env={"COLUMNS": "200"})
-    assert shown.returncode == 0, command
-    return shown.stdout
+HELP: dict[tuple[str, ...], str] = {}
+
+
+def help_of(main: Main, *command: str) -> str:
+    if command not in HELP:
+        shown = main(*command, "--help")
+        assert shown.code == 0, command
+        HELP[command] = shown.out
+    return HELP[command]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_commands_of_the_pages_exist(page: Path) -> None:
+def test_commands_of_the_pages_exist(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = page.read_text(encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "200")
+    main = main_in(monkeypatch, capsys)
     for command, rest in re.findall(r"python -m medeval ([\w-]+)([^\n`#]*)", text):
         # The commands for one benchmark's files have commands of their own.
         below = rest.split()[:1] if command == "yier" else []
-        shown = help_of(command, *below)
+        shown = help_of(main, command, *below)
         if command in ("run", "score", "compare"):
             # A flag may be an option of the task that the command names, or of some task.
             named = re.findall(r"--task[ =]([a-z_]+)", rest) or TASKS
-            shown += "".join(help_of(command, "--task", task) for task in named)
+            shown += "".join(help_of(main, command, "--task", task) for task in named)
         for option in re.findall(r"(--[a-z-]+)", rest):
             assert option in shown, (command, option)
 

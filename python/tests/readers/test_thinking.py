@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import rows_of
+from tables import rows_of, table
 
 from medeval.inference.openai_replies import outcome_of
 from medeval.inference.types import Completion, Outcome
+from medeval.tasks.mtsamples.task import MtsamplesOptions
 from medeval.text import Reply, after_thinking, split_thinking
 
 OUTCOMES = {"complete": Outcome.ANSWERED, "empty": Outcome.EMPTY}
@@ -41,3 +42,15 @@ def test_reading_the_answer_again_changes_nothing(text: str) -> None:
     reply = split_thinking(text)
     if reply.state == "complete" and not any(c in reply.answer for c in "<[&"):
         assert split_thinking(reply.answer) == Reply(reply.answer, "", "complete")
+
+
+# A model that never closes its thinking has given no answer; thinking that the server has split off
+# leaves no tag to be closed.
+@pytest.mark.parametrize(
+    ("use_think", "reply", "reasoning", "answer", "thought"), table("asked_to_think", "readers")
+)
+def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
+    use_think: bool, reply: str, reasoning: str, answer: str, thought: str
+) -> None:
+    judged, thinking = MtsamplesOptions(use_think=use_think).split(reply, reasoning)
+    assert (split_thinking(judged).answer, thinking) == (answer, thought)

@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 from builds import Build
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from commands import run_medeval
 from dbt_worker import Worked, Worker
-from marks import slow_after
-from tables import table
+from tables import slow_after, table
 
-from medeval.tasks.yier.files import Document
-from medeval.tasks.yier.questions import check_records, clean_questions
+from medeval.tasks.yier.questions import check_records
 
-DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
-TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
 PLAIN = {
     "context": "",
@@ -44,39 +40,6 @@ def written(path: Path, records: Sequence[dict[str, Any]], between: str = "") ->
         between.join(texts) + between if between else f"[{', '.join(texts)}]", encoding="utf-8"
     )
     return path
-
-
-@pytest.fixture
-def demo(demo_folder: Path) -> Build:
-    """The demo's questions on DuckDB."""
-    return Build("duckdb", demo_folder, floor="yier")
-
-
-def test_both_engines_have_the_same_tables_and_files(
-    postgres_database: dict[str, str], tmp_path: Path
-) -> None:
-    duckdb = Build("duckdb", tmp_path / "duckdb", floor="yier")
-    duckdb.dbt("build", "--select", "yier")  # with every test of dbt
-    done = run_medeval("load", "yier", env=postgres_database)
-    assert done.returncode == 0, done.stderr
-    assert "reading the synthetic demo" in done.stderr
-    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
-    postgres.dbt("build", "--select", "yier")
-    for name in TABLES:
-        names, rows = duckdb.published(name, "yier")
-        assert rows
-        assert (names, rows) == postgres.published(name, "yier")
-    exported = (postgres.export() / "questions.jsonl").read_bytes()
-    assert exported == (duckdb.export() / "questions.jsonl").read_bytes()
-
-
-def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
-    folder = demo.export()
-    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == json.loads(DEMO.read_text(encoding="utf-8"))
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["data_class"] == "open"
-    assert manifest["tasks"]["yier"]["left_out"] == {}
 
 
 def test_the_check_refuses_what_is_called_refused_here() -> None:
@@ -128,17 +91,6 @@ def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_pat
         assert duckdb.rows(query) == postgres.rows(query)
 
 
-def test_a_record_that_is_mended_is_marked_no_more() -> None:
-    def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return clean_questions(Document(content, "array"))[0]
-
-    once = cleaned([{**RECORDS[0], "sample_id": "a"}])
-    assert once[0]["refused_by_check"] == "context: Input should be a valid string"
-    assert cleaned(once) == once
-    (mended,) = cleaned([{**once[0], "context": "体温 38℃"}])
-    assert "refused_by_check" not in mended
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     slow_after(
@@ -160,19 +112,3 @@ def test_what_is_wrong_with_a_file_is_named(
     path.write_bytes(content)
     warehouse = Worked(worker, tmp_path)
     warehouse.stops(*MODELS, says=(f"{path}{said}", "load"), YIER=path)
-
-
-@pytest.mark.slow
-def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
-    """Curly quotes, full-width commas, GB18030, and an answer that is a letter."""
-    damaged = (
-        "[{“context”：null，“question”: “选哪个”，“selection”: [“甲”，“乙”]，"
-        "“answer_choices”: [“B”]，“sample_id”: 7，“source”: “s”}]"
-    )
-    path, out = tmp_path / "damaged.json", tmp_path / "clean.jsonl"
-    path.write_bytes(damaged.encode("gb18030"))
-    done = run_medeval("load", "yier", path, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert "gb18030" in done.stdout
-    built = run_dbt(*MODELS, env={"MEDEVAL_YIER": str(out)}, folder=tmp_path)
-    assert built.returncode == 0, built.stdout

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from medeval.errors import UserError
+from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.choices import Options
 from medeval.tasks.yier.files import read_file
 from medeval.tasks.yier.questions import check_records
@@ -89,3 +90,28 @@ OPTIONS = st.lists(
 def test_an_official_text_is_always_its_own_option(selection: list[str], data: Any) -> None:
     place = data.draw(st.integers(0, len(selection) - 1))
     assert Options(selection).match(selection[place]).options == (place,)
+
+
+PROSE = [
+    *("LVEF低于40%", "能量为6 MeV", "T细胞减少", "患者为A型血", "ECG shows ST elevation"),
+    *("B超提示结石", "考虑C反应蛋白升高", "the L lobe is clear", "维生素D缺乏", "(B) 有异常"),
+]
+
+
+@given(st.lists(st.sampled_from(PROSE), min_size=1, max_size=6))
+def test_nothing_is_guessed(sentences: list[str]) -> None:
+    found = read_choices("。".join(sentences) + "，需观察。", SYMPTOMS)
+    assert (found.options, found.step) == ((), "unparsed")
+
+
+STEMS = st.lists(st.text("高血压心肌梗死性级糖3", min_size=1, max_size=6), min_size=2, max_size=5)
+
+
+@given(STEMS, st.data())
+def test_an_option_is_read_as_itself_among_options_that_begin_like_it(
+    stems: list[str], data: st.DataObject
+) -> None:
+    selection = list(dict.fromkeys(stem[:length] for stem in stems for length in (1, 3, 6)))
+    place = data.draw(st.integers(0, len(selection) - 1))
+    for reply in (selection[place], f"答案：{selection[place]}。", f'["{selection[place]}"]'):
+        assert read_choices(reply, selection).options == (place,)

@@ -155,26 +155,3 @@ def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     with pytest.raises(LayoutError):
         parse(cut)
-
-
-QUOTED = st.text("甲乙，、：“” ab", max_size=8).filter(
-    lambda text: text.count("“") == text.count("”") and balanced(text)
-)
-
-
-def balanced(text: str) -> bool:
-    depth = 0
-    for sign in text:
-        depth += {"“": 1, "”": -1}.get(sign, 0)
-        if depth < 0:
-            return False
-    return depth == 0
-
-
-@given(st.lists(QUOTED, min_size=1, max_size=4), st.sampled_from([",", "，", "、"]))
-def test_curly_quotes_around_items_give_the_items(items: list[str], comma: str) -> None:
-    damaged = "[" + comma.join(f"“{item}”" for item in items) + "]"
-    assert forgiven(damaged) == items
-    for end in range(1, len(damaged)):
-        with pytest.raises(ValueError, match=r".+"):
-            forgiven(damaged[:end])

@@ -1,0 +1,164 @@
+"""`python -m medeval export --task cdm`, from the hand-made tables of tables/export_cdm.yaml."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from export_tables import Tables, fill_duckdb, refusal, run, warehouse_folder
+from tables import table
+
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.export import float8_text
+
+GIVEN = table("export_cdm")
+LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]
+# What whole exports hold, by their rules and options.
+RECORDED = table("export_cdm_files")
+Export = Callable[..., Path]
+
+
+def made(rules: str = "reference", changes: Tables | None = None) -> Tables:
+    settings = [[rules, *GIVEN["tables"]["cdm.cdm_build_settings"][0][1:]]]
+    return {**GIVEN["tables"], "cdm.cdm_build_settings": settings, **(changes or {})}
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return warehouse_folder(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def export(database: Path, tmp_path: Path) -> Export:
+    """Fill the warehouse with tables, export, and return the folder."""
+
+    def function(tables: Tables, options: Sequence[object] = ()) -> Path:
+        fill_duckdb(database, LAYOUT, tables)
+        assert run("--task", "cdm", "--out", tmp_path / "out", *map(str, options)) == 0
+        return tmp_path / "out" / "cdm"
+
+    return function
+
+
+def exported(folder: Path) -> dict[str, Any]:
+    """Return what the files of an export hold, with what its manifest says of the task."""
+    found: dict[str, Any] = {}
+    for name in ("benchmark", "manifest", "lab_test_mapping"):
+        found[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    if (beside := folder / "cases_provenance.jsonl").exists():
+        found["provenance"] = list(map(json.loads, beside.read_text("utf-8").splitlines()))
+    found["data_class"] = found["manifest"]["data_class"]
+    return {
+        **found,
+        "cases": found["benchmark"]["cases"],
+        "manifest": found["manifest"]["tasks"]["cdm"],
+    }
+
+
+def under(value: Any, path: list[str]) -> Any:
+    """Return what is under a path of keys and places; `*` stands for each of a list."""
+    if not path:
+        return value
+    if path[0] == "*":
+        return [under(each, path[1:]) for each in value]
+    return under(value[int(path[0]) if isinstance(value, list) else path[0]], path[1:])
+
+
+# What is written
+
+
+@pytest.mark.parametrize("words", RECORDED)
+def test_the_files_are_those_recorded_key_by_key(export: Export, words: str) -> None:
+    rules, *options = words.split()
+    found = exported(export(made(rules), options))
+    kept = {name: found.get(name) for name in RECORDED[words]}
+    assert json.dumps(kept, indent=1) == json.dumps(RECORDED[words], indent=1)
+
+
+def test_the_benchmark_is_written_as_json_dumps_writes_it(export: Export) -> None:
+    for rules in ("reference", "specification"):
+        folder = export(made(rules))
+        text = (folder / "benchmark.json").read_text(encoding="utf-8")
+        assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        assert "\u2028é" in text
+        # U+2028 ends no line of JSONL.
+        lines = (folder / "benchmark.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+        assert [json.loads(line) for line in lines] == json.loads(text)["cases"]
+        # Three lines around four tests.
+        assert (folder / "lab_test_mapping.json").read_text(encoding="utf-8").count("\n") == 6
+
+
+def test_every_exported_case_is_a_clinical_case(export: Export) -> None:
+    for rules in ("reference", "specification"):
+        for case in exported(export(made(rules)))["cases"]:
+            written = ClinicalCase.model_validate_json(json.dumps(case)).as_json(rules)
+            assert json.dumps(written) == json.dumps(case)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_shows_and_says(
+    export: Export, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    row = EXPORTS[name]
+    tables = made(row.get("rules", "reference"), row.get("changes"))
+    found = exported(export(tables, row.get("options", ())))
+    said = "".join(capsys.readouterr())
+    assert {path: under(found, path.split(".")) for path in row["shown"]} == row["shown"]
+    assert [part for part in row.get("says", ()) if part not in said] == []
+    assert [part for part in row.get("says_not", ()) if part in said] == []
+
+
+@pytest.mark.parametrize("data_class", ["credentialed", "OPEN", "", None])
+def test_what_is_not_plainly_open_is_credentialed(export: Export, data_class: str | None) -> None:
+    rows: list[Sequence[Any]] = [
+        [*row[:-1], data_class] for row in GIVEN["tables"]["cdm.cdm_cases"]
+    ]
+    changes: Tables = {"cdm.cdm_cases": rows, "cdm.cdm_data_class": [(data_class, "abc", None)]}
+    folder = export(made("specification", changes))
+    found = exported(folder)
+    assert {found["data_class"], *under(found, ["cases", "*", "data_class"])} == {"credentialed"}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+# What cannot be exported
+
+
+@pytest.mark.parametrize(("options", "said"), GIVEN["refused"])
+@pytest.mark.usefixtures("database")
+def test_bad_usage(capsys: pytest.CaptureFixture[str], options: str, said: str) -> None:
+    assert said in refusal(capsys, *options.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "said"),
+    [*GIVEN["unusable"], *((name, None, name) for name in LAYOUT if name.startswith("cdm."))],
+)
+def test_tables_that_cannot_be_exported_are_named_and_the_export_before_stays(
+    capsys: pytest.CaptureFixture[str],
+    database: Path,
+    export: Export,
+    name: str,
+    rows: list[Any] | None,
+    said: str,
+) -> None:
+    folder = export(made())
+    before = (folder / "benchmark.json").read_bytes()
+    tables = made(changes={} if rows is None else {name: rows})
+    if rows is None:
+        del tables[name]
+    fill_duckdb(database, LAYOUT, tables)
+    assert said in refusal(capsys, "--task", "cdm", "--out", folder.parent)
+    assert (folder / "benchmark.json").read_bytes() == before
+
+
+# Engines and numbers
+
+
+@pytest.mark.parametrize(("number", "text"), GIVEN["doubles"])
+def test_a_double_as_text(number: float, text: str) -> None:
+    assert float8_text(number) == text

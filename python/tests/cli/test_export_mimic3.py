@@ -1,0 +1,244 @@
+"""`python -m medeval export` of the MIMIC-III floor, from hand-made tables."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from export_tables import manifest, refusal, run, warehouse_folder
+from tables import slow_after, table
+
+from medeval.warehouse import Target, open_warehouse
+
+# Small tables as they are published, and what is written of them.
+CASES = table("mimic3_export")
+TABLES = CASES["tables"]
+NEW_BUILD = """insert into medeval.builds select * replace (4 as sequence_number, 'run-4' as
+    invocation_id) from medeval.builds where sequence_number = 2"""
+Export = Callable[..., Path]
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return warehouse_folder(tmp_path, monkeypatch)
+
+
+def fill(database: Path, sql: str = "") -> None:
+    """Make the warehouse anew, and change its tables by statements of SQL."""
+    database.unlink(missing_ok=True)
+    with duckdb.connect() as connection:
+        # Under its own name the file would hold a schema of the same name.
+        connection.execute(f"attach '{database}' as made; use made; {TABLES}; {sql}")
+
+
+@pytest.fixture
+def export(database: Path) -> Export:
+    """Fill the warehouse, export, and return the folder of all exports."""
+
+    def function(*args: str | Path, sql: str = "") -> Path:
+        fill(database, sql)
+        assert run("--out", database.parent / "out", *args) == 0
+        return database.parent / "out"
+
+    return function
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def check_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest lists every file of the folder, and each is what it says."""
+    found = contents(folder)
+    listed = {file["path"]: file for file in manifest(folder)["files"]}
+    assert listed.keys() == found.keys() - {"manifest.json"}
+    for path, file in listed.items():
+        assert file["sha256"] == hashlib.sha256(found[path]).hexdigest()
+        assert file["bytes"] == len(found[path])
+        assert file["rows"] == found[path].count(b"\n") - 1
+    return manifest(folder)
+
+
+@pytest.mark.parametrize("batch", slow_after(1, [2, 1, 20_000]))
+@pytest.mark.parametrize("case", CASES["files"], ids=lambda case: case["id"])
+def test_files_have_the_rows_of_the_benchmark(
+    export: Export, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any], batch: int
+) -> None:
+    monkeypatch.setattr("medeval.warehouse.BATCH_ROWS", batch)
+    (folder,) = export(*case["args"].split(), sql=case.get("sql", "")).iterdir()
+    check_manifest(folder)
+    found = {name: data.decode() for name, data in contents(folder).items()}
+    assert {name: found[name] for name in case["files"]} == case["files"]
+    # No stay has a series that its task does not list.
+    assert {name for name in found if "episode" in name} <= case["files"].keys()
+
+
+# One export after another
+
+
+KILLED = """
+import time
+from medeval.export import ExportFolder
+def publish(self, manifest):
+    print("ready", flush=True)
+    time.sleep(60)
+ExportFolder.publish = publish
+from medeval.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_leaves_no_final_file_and_the_next_export_cleans_up(
+    export: Export, database: Path
+) -> None:
+    fill(database)
+    out = database.parent / "out"
+    command = [sys.executable, "-c", KILLED, "export", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "ready\n" in iter(process.stdout.readline, "")
+        process.send_signal(signal.SIGKILL)
+    left = contents(out / "mimic3")
+    assert left
+    assert all(name.startswith(".incomplete/") for name in left)
+    check_manifest(export() / "mimic3")
+    assert not (out / "mimic3/.incomplete").exists()
+
+
+def test_a_failure_leaves_the_earlier_export_as_it_was(
+    export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = export()
+    before = contents(out)
+
+    def fail(*args: object) -> None:
+        raise OSError(28, "No space left on device", "somewhere")
+
+    monkeypatch.setattr("medeval.export.ExportFile.write", fail)
+    assert run("--out", out, "--order", "reference") == 2
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("broken", slow_after(2, [1, 13, 3, 9]))
+def test_an_end_while_renaming_leaves_no_manifest_and_is_repaired(
+    export: Export, monkeypatch: pytest.MonkeyPatch, broken: int
+) -> None:
+    folder = export("--task", "ihm", "--task", "los", "--timeseries") / "mimic3"
+    foreign = folder / "length_of_stay/notes.txt"
+    foreign.write_text("mine")
+    fill(folder.parents[1] / "medeval.duckdb", NEW_BUILD)
+    calls = 0
+    rename = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        nonlocal calls
+        if folder / ".incomplete" not in target.parents:
+            calls += 1
+            if calls == broken:
+                raise OSError(5, "Input/output error", str(target))
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        tasks = ("--task", "ihm", "--task", "decomp", "--task", "pheno")
+        assert run("--out", folder.parent, *tasks) == 2
+    assert not (folder / "manifest.json").exists()
+    # A second end before anything was renamed must not forget what the first one left.
+    with monkeypatch.context() as patch:
+        patch.setattr("medeval.export.ExportFolder.publish", lambda self, manifest: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run("--out", folder.parent, "--task", "multitask")
+    export("--task", "pheno", sql=NEW_BUILD)
+    # Files of another build go, foreign ones stay.
+    assert foreign.read_text() == "mine"
+    foreign.unlink()
+    found = check_manifest(folder)
+    assert found["tasks"].keys() == {"phenotyping"}
+    assert found["build"]["invocation_id"] == "run-4"
+
+
+# Refusals: one sentence, exit code 2
+
+
+@pytest.mark.parametrize("case", CASES["refusals"], ids=lambda case: case["says"].strip("`"))
+def test_tables_that_cannot_be_exported_are_named(
+    capsys: pytest.CaptureFixture[str], database: Path, case: dict[str, str]
+) -> None:
+    fill(database, case["sql"])
+    out = database.parent / "out"
+    assert case["says"] in refusal(capsys, "--out", out, *case.get("args", "").split())
+    assert not list(out.rglob("*.csv"))
+
+
+def test_relative_warehouse_is_looked_for_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "medeval.duckdb").touch()
+    monkeypatch.chdir(tmp_path / "sub")
+    target = Target("duckdb", "duckdb", {"path": "medeval.duckdb"})
+    with pytest.raises(Exception, match=f"but in {tmp_path}: run the command there"):
+        open_warehouse(target, tmp_path)
+
+
+def test_warehouse_in_use(capsys: pytest.CaptureFixture[str], database: Path) -> None:
+    fill(database)
+    script = f"import duckdb; c = duckdb.connect({str(database)!r}); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        message = refusal(capsys)
+        process.communicate(b"\n")
+    assert "in use by another process, probably dbt" in message
+
+
+def test_second_export_at_the_same_time(capsys: pytest.CaptureFixture[str], export: Export) -> None:
+    out = export()
+    descriptor = os.open(out / "mimic3", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        assert "Another export" in refusal(capsys, "--out", out)
+    finally:
+        os.close(descriptor)
+
+
+def test_the_command_line_starts_without_the_engines() -> None:
+    script = (
+        "import sys, medeval.cli\n"
+        "print({'duckdb', 'psycopg', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout == b"set()\n"
+
+
+# PostgreSQL
+
+
+def test_postgres_is_read_in_one_transaction_that_cannot_write(
+    postgres_database: dict[str, str],
+) -> None:
+    names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
+    settings = {ours: postgres_database[name] for name, ours in names.items()}
+    settings["password"] = postgres_database["PGPASSWORD"]
+    with open_warehouse(Target("postgres", "postgres", settings), Path()) as warehouse:
+        modes = "current_setting('transaction_isolation'), current_setting('transaction_read_only')"
+        found = [row for batch in warehouse.query(f"select {modes}") for row in batch]
+        assert found == [("repeatable read", "on")]
+        with pytest.raises(Exception, match="PostgreSQL stopped with"):
+            list(warehouse.query("create table z (x integer)"))

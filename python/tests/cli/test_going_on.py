@@ -1,0 +1,113 @@
+"""What a start of a run leaves as it was, and what its record may say; more is in the net."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from commands import run_medeval
+from in_process import Main, main_in
+from tables import table
+
+from medeval.inference.journal import Journal
+
+QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
+TABLES = table("records")
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    return main_in(monkeypatch, capsys)
+
+
+def begun(folder: Path, main: Main) -> Path:
+    """Begin a run of which nothing is asked."""
+    done = main(
+        "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
+        folder / "runs", "--questions", QUESTIONS, "--export-prompts", folder / "batch.jsonl",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (made,) = (folder / "runs").iterdir()
+    return made
+
+
+def test_a_start_that_is_refused_changes_nothing_of_the_run(tmp_path: Path, main: Main) -> None:
+    folder = begun(tmp_path, main)
+    (tmp_path / "prices.toml").write_text('[[price]]\nmodel = "m"\ninput = 0\noutput = 1\n')
+    before = (folder / "run.json").read_bytes()
+    priced = ["--max-cost", "5", "--prices", tmp_path / "prices.toml", "--max-tokens", "9"]
+    with Journal(folder / "responses.jsonl"):  # as if it were still going
+        held = main("run", "--resume", folder, "--limit", "1")
+    assert (held.code, "Another run is writing" in held.err) == (2, True), held.err
+    for given in (["--max-cost", "5"], ["--prices", tmp_path / "none.toml"], priced):
+        assert main("run", "--resume", folder, *given).code == 2
+    assert (folder / "run.json").read_bytes() == before
+
+
+def test_answers_that_are_being_read_in_are_named_again(
+    tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = begun(tmp_path, main)
+    (tmp_path / "answers.jsonl").touch()
+    monkeypatch.setattr("medeval.inference.batch.import_batch", interrupted)
+    asked = ["run", "--resume", folder, "--import-answers", tmp_path / "answers.jsonl"]
+    done = main(*asked)
+    assert done.code == 130
+    assert "0 of 8 items are done" in done.err
+    assert shlex.split(done.err.split("`")[1])[3:] == [str(word) for word in asked]
+
+
+def test_a_line_of_a_batch_that_is_nested_without_end_is_named(tmp_path: Path, main: Main) -> None:
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000 + "\n")
+    done = main(
+        "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
+        tmp_path / "runs", "--import-answers", tmp_path / "deep.jsonl",
+    )  # fmt: skip
+    assert done.code == 2
+    assert "deep.jsonl, line 1: not a line of a batch" in done.err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("command", ["run --resume", "judge"])
+@pytest.mark.parametrize(("place", "value", "said"), TABLES["refused"])
+def test_a_record_that_says_what_it_may_not_is_refused_by_field(
+    command: str, place: str, value: object, said: str, tmp_path: Path, main: Main
+) -> None:
+    record = copy.deepcopy(TABLES["record"])
+    *above, last = place.split(".")
+    changed = record
+    for name in above:
+        changed = changed[int(name) if name.isdigit() else name]
+    changed[last] = value
+    (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    done = main(*command.split(), tmp_path)
+    assert done.code == 2
+    assert f"{tmp_path / 'run.json'} is not the record of a run ({said}" in done.err
+    assert "sk-is-a-key" not in done.err
+
+
+@pytest.mark.parametrize("command", ["run --resume", "judge"])
+def test_the_record_as_it_is_is_read(command: str, tmp_path: Path, main: Main) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(TABLES["record"]), encoding="utf-8")
+    assert "is not the record" not in main(*command.split(), tmp_path).err
+
+
+def test_ctrl_c_within_an_import_ends_as_elsewhere(tmp_path: Path) -> None:
+    """Python ends by the signal itself where a text that it runs, as for a dataclass, is hit."""
+    model = tmp_path / "model.py"
+    model.write_text(
+        "known = []\ndef reply(messages):\n    known.append(0)\n"
+        "    exec('raise ValueError' if len(known) == 1 else 'raise KeyboardInterrupt')\n"
+    )
+    done = run_medeval(
+        "run", "--task", "yier", "--questions", QUESTIONS, "--model", f"{model}:reply", "--out",
+        tmp_path / "runs", "--concurrency", "1",
+    )  # fmt: skip
+    status = "1 of 8 items are done, errored: 1 (ValueError); go on with"
+    assert (done.returncode, status in done.stderr) == (130, True), done.stderr

@@ -1,0 +1,154 @@
+"""The same CDM tables and files on every engine, thread count and time zone of the session."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from builds import CDM_PUBLISHED, SYNTHETIC_IV, Build, build_floor
+from case_files import read_cases
+from commands import PROJECT_ROOT
+from postgres_server import connect
+from tables import table
+
+
+@pytest.mark.parametrize("table", CDM_PUBLISHED)
+def test_published_tables_are_identical(cdm_duckdb: Build, cdm_postgres: Build, table: str) -> None:
+    names, rows = cdm_duckdb.published(table, "cdm")
+    assert rows, "an empty table proves nothing"
+    assert (names, rows) == cdm_postgres.published(table, "cdm")
+
+
+def test_every_published_table_is_compared(cdm_duckdb: Build) -> None:
+    tables = cdm_duckdb.rows(
+        "select table_name from information_schema.tables where table_schema = 'cdm' "
+        "and table_name like 'cdm_%'"
+    )
+    seeds = {path.stem for path in (PROJECT_ROOT / "seeds" / "cdm").glob("*.csv")}
+    assert {name for (name,) in tables} - seeds == set(CDM_PUBLISHED)
+
+
+@pytest.mark.parametrize("options", [(), ("--first-only",)])
+def test_files_are_identical(
+    cdm_duckdb: Build, cdm_postgres: Build, options: tuple[str, ...]
+) -> None:
+    exported = cdm_duckdb.hashes(*options)
+    assert set(exported) == {"benchmark.json", "benchmark.jsonl", "lab_test_mapping.json"}
+    assert exported == cdm_postgres.hashes(*options)
+
+
+EVENTS = {
+    "lab_results": ("itemid", "charttime", "sequence_num"),
+    "microbiology_events": ("test_itemid", "charttime", "sequence_num"),
+    "radiology_reports": ("note_id", "charttime", "sequence_num"),
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_tables_files_and_attrition_hold_the_same_events(
+    cdm_duckdb: Build, cdm_postgres: Build, engine: str
+) -> None:
+    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
+    shown: dict[tuple[str, str], list[str]] = {}
+    for mode, options in (("cdm", ()), ("cdm_first", ("--first-only",))):
+        cases = read_cases(build.export(*options))
+        for events, names in EVENTS.items():
+            table = build.rows(f"select hadm_id, {', '.join(names)} from cdm.{mode}_{events}")
+            shown[mode, events] = sorted(
+                str([case["hadm_id"], *(event[name] for name in names)])
+                for case in cases
+                for event in case[events]
+            )
+            assert table
+            assert shown[mode, events] == sorted(
+                str([cell.isoformat() if isinstance(cell, datetime) else cell for cell in row])
+                for row in table
+            )
+    assert shown["cdm", "lab_results"] != shown["cdm_first", "lab_results"]
+    left = build.rows(
+        "select distinct on (stage) stage, rows_out from cdm.cdm_attrition "
+        "order by stage, step_number desc"
+    )
+    assert {stage: count for stage, count in left if stage in EVENTS} == {
+        events: len(shown["cdm", events]) for events in EVENTS
+    }
+
+
+@pytest.mark.parametrize(("threads", "zone"), [("1", "America/New_York"), ("2", "Asia/Shanghai")])
+def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
+    tmp_path: Path, cdm_duckdb: Build, threads: str, zone: str
+) -> None:
+    build = build_floor(
+        "cdm", tmp_path, SYNTHETIC_IV, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
+    )
+    assert build.hashes() == cdm_duckdb.hashes()
+
+
+def test_postgres_gives_the_same_files_in_any_time_zone(
+    tmp_path: Path, cdm_duckdb: Build, postgres_database: dict[str, str]
+) -> None:
+    with connect(postgres_database) as connection:
+        name = postgres_database["PGDATABASE"]
+        connection.execute(f"alter database \"{name}\" set timezone to 'America/New_York'".encode())
+    build = build_floor("cdm", tmp_path, SYNTHETIC_IV, postgres_database, models_only=True)
+    assert build.rows("select current_setting('timezone')") != [("UTC",)]
+    assert build.hashes() == cdm_duckdb.hashes()
+
+
+CHANGES = table("cdm_source_cells")
+CHANGED = sorted({table for table, _, _ in CHANGES})
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_no_table_of_an_open_source_may_differ(
+    cdm_duckdb: Build, cdm_postgres: Build, tmp_path: Path, engine: str
+) -> None:
+    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
+    compiled = build.folder / "target" / "compiled" / "medeval" / "models" / "cdm"
+    query = (compiled / "cdm_data_class.sql").read_text(encoding="utf-8")
+    with changeable(build, tmp_path) as execute:
+
+        def data_class() -> str:
+            return str(execute(f"select data_class from ({query}) as found").fetchone()[0])
+
+        def keeps(statement: str) -> bool:
+            """Tell whether the source is open still, and take the change back."""
+            execute("begin")
+            execute(statement)
+            is_open = data_class() == "open"
+            execute("rollback")
+            return is_open
+
+        assert data_class() == "open"
+        updates = [
+            f"update {table} set {column} = {value} "
+            f"where {column} = (select min({column}) from {table})"
+            for table, column, value in CHANGES
+        ]
+        deletions = [f"delete from {table}" for table in CHANGED]
+        kept = [statement for statement in (*updates, *deletions) if keeps(statement)]
+    assert kept == []
+
+
+@contextmanager
+def changeable(build: Build, folder: Path) -> Iterator[Callable[[str], Any]]:
+    """Give a way to change the source tables of a build: on DuckDB those of a copy."""
+    if build.target == "postgres":
+        with connect(build.env) as connection:
+            yield lambda text: connection.execute(text.encode())
+        return
+    path = Path(shutil.copy(build.folder / "medeval.duckdb", folder))
+    with duckdb.connect(path) as connection:
+        for table in CHANGED:
+            connection.execute(f"create table rows_of_it as select * from {table}")
+            schema, name = table.split(".")
+            connection.execute(f"drop view {table}")
+            connection.execute(f"create table {schema}.{name} as select * from rows_of_it")
+            connection.execute("drop table rows_of_it")
+        yield connection.execute

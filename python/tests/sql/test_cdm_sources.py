@@ -1,0 +1,191 @@
+"""MIMIC-IV, its notes and extracts as users have them, read in place on DuckDB."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from builds import MODELS_ONLY
+from cdm_folder import TABLES, as_release_1_0, write, write_folder
+from dbt_worker import Worked, Worker
+from folder_changes import change, filled
+from tables import slow_after, table
+
+STAGING = ("run", "--select", "models/cdm/staging")
+ROWS = table("cdm_sources")
+VIEWS = [(module, table) for module, tables in TABLES.items() for table in tables]
+
+
+class Warehouse(Worked):
+    """A folder with a DuckDB warehouse that dbt builds from MIMIC-IV."""
+
+    source_alias = "mimic4_source"
+
+    def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
+        """Return the rows of every staging view."""
+        return {
+            table: sorted(self.rows(f"from cdm.stg_cdm__{table}", source), key=repr)
+            for _, table in VIEWS
+        }
+
+
+@pytest.fixture(scope="session")
+def warehouse(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return Warehouse(worker, tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "files")
+
+
+def named(folder: Path) -> dict[str, Path]:
+    """Name a folder with all modules."""
+    places = {"MIMIC4_DIR": folder, "MIMIC4_NOTE_DIR": folder}
+    return {**places, "CDM_EXTRACT_DIR": folder / "note_extract"}
+
+
+@pytest.fixture(scope="session")
+def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The rows of the staging views over folders without any oddity."""
+    files = write_folder(tmp_path_factory.mktemp("plain") / "files")
+    output = warehouse.builds(*STAGING, **named(files))
+    assert "WARN" not in output.replace("WARN=0", "")
+    assert f"mimic4_hosp is read from the folder {files}." in output
+    rows = warehouse.staged()
+    assert all(rows.values())
+    return rows
+
+
+@pytest.mark.slow
+def test_names_in_capitals_and_plain_files(
+    warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = write_folder(tmp_path / "files", suffix=".csv")
+    for path in folder.glob("*/*.csv"):
+        header, rest = path.read_text().split("\n", 1)
+        path.write_text(f"{header.upper()}\n{rest}")
+        path.rename(path.with_name(path.name.upper()))
+    warehouse.builds(*STAGING, **named(folder))
+    assert warehouse.staged() == plain_rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notes_inside", [True, False])
+def test_a_database_file_gives_the_rows_of_the_files(
+    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, notes_inside: bool
+) -> None:
+    """mimic-code's file has the hospital module in a schema, and the notes in another or not."""
+    path = folder / "mimic4.duckdb"
+    with duckdb.connect(path) as connection:
+        for module in ("hosp", "note") if notes_inside else ("hosp",):
+            connection.execute(f"create schema mimiciv_{module}")
+            for table, content in TABLES[module].items():
+                # Detected, a code loses its leading zeros and an empty column its type.
+                header = content.split("\n", 1)[0].split(",")
+                text = {"icd_code", "value", "deathtime", "comments", "org_name"}.intersection(
+                    header
+                )
+                types = ", ".join(f"'{column}': 'varchar'" for column in sorted(text))
+                connection.execute(
+                    f"create table mimiciv_{module}.{table} as from read_csv("
+                    f"'{folder}/{module}/{table}.csv.gz', types = {{{types}}}, "
+                    "quote = '\"', escape = '\"')"
+                )
+    variables = {"MIMIC4_DB": path, "CDM_EXTRACT_DIR": folder / "note_extract"}
+    if not notes_inside:
+        variables["MIMIC4_NOTE_DIR"] = folder
+    warehouse.builds(*STAGING, **variables)
+    assert warehouse.staged(path) == plain_rows
+
+
+def settings(row: dict[str, Any], folder: Path) -> tuple[tuple[str, ...], dict[str, Path]]:
+    """Change the folder as a row says; return the words of dbt and the variables for it."""
+    change(folder, row.get("files", {}))
+    select = ("run", "--select", *row["select"]) if "select" in row else STAGING
+    variables = {name: filled(value, folder) for name, value in row.get("vars", {}).items()}
+    places = named(folder)
+    wanted = {name: places[name] for name in row.get("named", places)}
+    return (*select, "--vars", json.dumps(variables)), wanted
+
+
+@pytest.mark.parametrize("name", slow_after(2, ROWS["stops"]))
+def test_a_build_stops_and_says_what_its_row_has(
+    warehouse: Warehouse, folder: Path, name: str
+) -> None:
+    row = ROWS["stops"][name]
+    if "select" in row:
+        warehouse.builds("seed", "--select", "cdm")
+    words, places = settings(row, folder)
+    warehouse.stops(*words, says=tuple(filled(part, folder) for part in row["says"]), **places)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS["reads"])
+def test_a_build_reads_what_its_row_has(warehouse: Warehouse, folder: Path, name: str) -> None:
+    words, places = settings(ROWS["reads"][name], folder)
+    warehouse.builds(*words, **places)
+    for query, rows in ROWS["reads"][name]["finds"].items():
+        assert [list(row) for row in warehouse.rows(query)] == rows
+
+
+def note(text: str) -> str:
+    header = TABLES["note"]["radiology"].split("\n", 1)[0]
+    quoted = text.replace('"', '""')
+    return f'{header}\n10-RR-1,10,,RR,1,2150-01-01 10:00:00,,"{quoted}"\n'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'line one\nline "two"\r\n\r\n,comma',
+        "a\x01\x02\x07\x0b\x1f\x7fb\u0085c\u2028d\u00a0",
+        "x" * 3_000_000 + "\nend",
+    ],
+    ids=["lines", "controls", "large"],
+)
+def test_a_note_is_one_row_with_every_byte(
+    warehouse: Warehouse, folder: Path, text: str, suffix: str
+) -> None:
+    """Case C-02: line breaks, quotes, control characters, and more than DuckDB's usual line."""
+    (folder / "note" / "radiology.csv.gz").unlink()
+    write(folder / "note" / f"radiology{suffix}", note(text))
+    warehouse.builds("run", "--select", "stg_cdm__radiology", **named(folder))
+    assert warehouse.rows("select text from cdm.stg_cdm__radiology") == [(text,)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True], ids=["above hosp", "hosp"])
+def test_release_1_0_as_downloaded(
+    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, inside: bool
+) -> None:
+    """It has three tables in `core`, no `order_provider_id`, and calls race `ethnicity`."""
+    as_release_1_0(folder)
+    variables = named(folder) | ({"MIMIC4_DIR": folder / "hosp"} if inside else {})
+    output = warehouse.builds(*STAGING, **variables)
+    assert "are ignored" not in output
+    assert warehouse.staged() == plain_rows
+
+
+@pytest.mark.slow
+def test_a_part_built_with_other_rules_makes_no_whole(
+    worker: Worker, tmp_path: Path, warehouse: Warehouse
+) -> None:
+    """Tables of two rule sets must not stand side by side in an export."""
+    built = Warehouse(worker, tmp_path)
+    built.builds("build", "--select", "cdm", *MODELS_ONLY)
+    rules = ("--vars", "{cdm_rules: reference}")
+    output = built.builds("run", "--select", "cdm_lab_results", *rules)
+    assert "Only a part of cdm was built" in output
+    shutil.rmtree(tmp_path / "spill", ignore_errors=True)
+    builds = "medeval.medeval.builds"
+    newest = f"select succeeded, settings from {builds} order by sequence_number desc limit 1"
+    ((succeeded, settings),) = built.rows(newest)
+    assert not succeeded
+    assert json.loads(settings)["cdm_rules"] == "reference"

@@ -1,0 +1,288 @@
+"""The dbt project as its users run it: variables, previews, untested tables, as a package."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cdm_folder
+import duckdb
+import mimic3_folder
+import pytest
+import yaml
+from builds import MODELS_ONLY as MODELS
+from builds import Build
+from commands import PROJECT_ROOT, run_dbt, run_medeval
+from dbt_worker import Worked, Worker
+from folder_changes import filled
+from postgres_server import connect
+from tables import slow_after, table
+
+GIVEN = table("dbt_project")
+MARKER = "Zqvmarker"
+
+
+@pytest.fixture
+def built(worker: Worker, tmp_path: Path) -> Worked:
+    """An empty folder for a warehouse."""
+    return Worked(worker, tmp_path)
+
+
+# Variables
+
+
+@pytest.mark.parametrize(("variables", "said"), slow_after(2, map(tuple, GIVEN["variables"])))
+def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
+    built: Worked, variables: dict[str, object], said: str
+) -> None:
+    run = ("build", "--select", "yier", *MODELS, "--vars", json.dumps(variables))
+    built.stops(*run, says=(said,))
+    assert not built.path.exists()
+
+
+@pytest.mark.slow
+def test_a_text_that_says_false_is_false(built: Worked) -> None:
+    def regions(value: object) -> list[tuple[Any, ...]]:
+        variables = json.dumps({"pelvis_as_abdomen": value})
+        select = ("build", "--select", "+int_cdm__radiology_keywords", *MODELS)
+        built.builds(*select, "--vars", variables)
+        ((settings,),) = built.rows(
+            "select settings from medeval.medeval.builds order by sequence_number desc limit 1"
+        )
+        assert json.loads(settings)["pelvis_as_abdomen"] is (str(value).lower() == "true")
+        return built.rows("from cdm.int_cdm__radiology_keywords order by all")
+
+    false, true = regions(False), regions(True)
+    assert false != true
+    assert [regions(text) for text in ("false", "False", "true")] == [false, false, true]
+
+
+def test_unit_tests_mean_their_own_values_of_the_variables(
+    cdm_duckdb: Build, tmp_path: Path
+) -> None:
+    ids = tmp_path / "ids.txt"
+    cases = cdm_duckdb.rows("select hadm_id from cdm.cdm_cases")
+    ids.write_text("".join(f"{hadm_id}\n" for (hadm_id,) in cases))
+    shutil.copy(cdm_duckdb.folder / "medeval.duckdb", tmp_path)
+    variables = {
+        "cdm_rules": "reference",
+        "cdm_extract_source": "derived",
+        "cdm_cohort_file": str(ids),
+        "pelvis_as_abdomen": True,
+    }
+    copy = Build("duckdb", tmp_path, cdm_duckdb.env, "cdm")
+    told = copy.dbt("test", "--select", "cdm,test_type:unit", "--vars", json.dumps(variables))
+    assert "ERROR=0" in told
+
+
+@pytest.mark.slow
+def test_every_variable_of_the_project_is_checked(built: Worked) -> None:
+    declared = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text())["vars"]
+    for name in declared.keys() - {"cdm_cohort_file"}:
+        is_schema = name.endswith("_schema")
+        said = "A schema cannot be called" if is_schema else f"The variable {name} is"
+        for value in GIVEN["hostile"] if name == "yier_schema" else GIVEN["hostile"][:1]:
+            run_with = ("seed", "--select", "yier", "--vars", json.dumps({name: value}))
+            built.stops(*run_with, says=(said, name))
+
+
+# Tables that nothing has tested, and what builds log of their sources
+
+
+@pytest.mark.slow
+def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> None:
+    out = built.folder / "exports"
+    export = ("export", "--task", "yier", "--out", out)
+    env = {"MEDEVAL_DUCKDB": str(built.path)}
+    for row in GIVEN["exports"]:
+        for step in row["steps"]:
+            if step.startswith("insert"):
+                with duckdb.connect(built.path) as connection:
+                    connection.execute(step)
+            else:
+                built.dbt(*step.split())
+        shutil.rmtree(out, ignore_errors=True)
+        assert run_medeval(*export, "--strict", env=env).returncode == row["strict"], row
+        assert (out / "yier" / "manifest.json").exists() == (row["strict"] == 0)
+        done = run_medeval(*export, env=env)
+        manifest = json.loads((out / "yier" / "manifest.json").read_text(encoding="utf-8"))
+        assert (done.returncode, manifest["tests"]) == (row["plain"], row["tests"]), row
+        assert row.get("says", "") in done.stderr
+        assert (done.stderr == "") == (row["tests"] == "passed")
+    assert manifest["settings"] == {"yier_schema": "yier_source", "double_type": "double precision"}
+
+
+@pytest.mark.slow
+def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path: Path) -> None:
+    built = Worked(worker, tmp_path)
+    questions = tmp_path / "questions.json"
+    shutil.copy(PROJECT_ROOT / "demo" / "yier" / "questions.json", questions)
+    models = ("build", "--select", "yier", *MODELS)
+    built.builds(*models, YIER=questions)
+    link = tmp_path / "link.json"
+    link.symlink_to(questions)
+    export = ("export", "--task", "yier", "--out", tmp_path / "out")
+    env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_YIER": str(link)}
+    assert run_medeval(*export, env=env).returncode == 0
+    questions.write_text("[{]")
+    built.stops(*models, says=("is not JSON",), YIER=questions)
+    done = run_medeval(*export, env=env)
+    assert done.returncode == 2
+    assert "stopped at its source" in done.stderr
+    # Nothing was built of the broken file: what is named stands against what was built before it.
+    built.stops(*models, says=("would take its place",))
+
+
+# Previews
+
+
+def test_a_staging_model_is_previewed_before_the_first_build_and_nothing_is_written(
+    built: Worked,
+) -> None:
+    said = built.builds("show", "--select", "stg_mimic3__icustays", "stg_yier__records")
+    assert "Previewing node 'stg_mimic3__icustays'" in said
+    assert "| icustay_id |" in said
+    query = "select count(*) as n, 40 + 2 as m from {{ source('mimic4_hosp', 'patients') }}"
+    assert "| 42 |" in built.builds("show", "--inline", query)
+    assert built.rows("select schema_name from duckdb_tables()") == []
+    assert built.rows("select view_name from duckdb_views() where not internal") == []
+
+
+@pytest.mark.slow
+def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> None:
+    says = ("does not exist", "Build the benchmark first: `dbt build --select NAME` (cdm, mimic3,")
+    built.stops("show", "--select", "int_mimic3__cohort", says=says)
+    built.stops("show", "--inline", "select * from cdm.cdm_cases", says=says)
+    query = (
+        "{{ run_query('select * from ' ~ source('mimic3', 'patients')).rows | length if execute }}"
+    )
+    env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_TEMP_DIR": str(built.folder / "spill")}
+    said = run_dbt("compile", "--inline", query, env=env).stdout
+    assert [part in said for part in says] == [True, True], said
+
+
+@pytest.mark.slow
+def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
+    folder = mimic3_folder.write_folder(built.folder / "files")
+    mimic3_folder.replace(
+        folder, "patients", mimic3_folder.with_cell("patients", "dob", f"{MARKER} at noon")
+    )
+    show = ("show", "--select", "stg_mimic3__patients")
+    says = ("cannot read mimic3.patients.dob as a time",)
+    assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
+    (folder / "patients.csv").write_text(mimic3_folder.TABLES["patients"] + f"1,2,{MARKER}\n")
+    says = (f"{folder}/patients.csv, row 3 (the header not counted): the header has 8 cells",)
+    assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
+    (folder / "patients.csv").unlink()
+    built.stops(*show, says=(f"Missing in {folder}: patients.csv.gz or",), MIMIC3_DIR=folder)
+
+
+# Elsewhere
+
+
+@pytest.mark.slow
+def test_the_project_is_run_from_elsewhere_and_as_a_package(tmp_path: Path) -> None:
+    """The demo and the messages are the project's, wherever the user is."""
+    where = tmp_path / "other"
+    (where / "models").mkdir(parents=True)
+    for name, content in GIVEN["other"].items():
+        (where / name).write_text(filled(content, where))
+    source = mimic3_folder.write_folder(tmp_path / "files")
+    cell = mimic3_folder.with_cell("patients", "dob", f"{MARKER} 12")
+    mimic3_folder.replace(source, "patients", cell)
+
+    def dbt(*args: str, **env: str) -> tuple[int, str]:
+        done = run_dbt(*args, env=env, folder=tmp_path, cwd=where)
+        return done.returncode, done.stdout
+
+    dbt_command = Path(sys.executable).with_name("dbt")
+    subprocess.run([dbt_command, "deps"], cwd=where, check=True, capture_output=True)
+    code, said = dbt("build", "--select", "yier", "mine", "broken")
+    assert code == 1
+    assert f"yier is read from the synthetic demo {where}/dbt_packages/medeval/demo/yier" in said
+    assert "ERROR=1" in said
+    out = ("export", "--task", "yier", "--strict", "--out", tmp_path / "exports")
+    exported = run_medeval(*out, env={"MEDEVAL_DUCKDB": "other.duckdb"}, cwd=where)
+    assert (exported.returncode, exported.stderr) == (0, "")
+
+    stays = ("stg_mimic3__admissions", "stg_mimic3__icustays", "stg_mimic3__patients")
+    select = ("run", "--select", *stays, "int_mimic3__stay_exclusions")
+    code, said = dbt(*select, MEDEVAL_MIMIC3_DIR=str(source))
+    assert code == 1
+    assert (
+        f"{source}/patients.csv, row 2 (the header not counted), column dob: 'xxxxxxxxx 12'" in said
+    )
+    assert MARKER not in said + (tmp_path / "logs" / "dbt.log").read_text()
+    code, said = dbt("parse", "--vars", "{cdm_rulez: x}")
+    assert (code, "There is no variable cdm_rulez. Is cdm_rules meant?" in said) == (2, True)
+
+    here = ("--project-dir", str(PROJECT_ROOT), "--profiles-dir", str(PROJECT_ROOT))
+    code, said = dbt("run", "--select", "stg_mimic3__patients", *here)
+    assert code == 0, said
+    assert f"mimic3 is read from the synthetic demo {PROJECT_ROOT}/demo/mimic3." in said
+
+
+def test_the_commands_say_where_the_project_is_not(tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: other\n")
+    done = run_medeval("export", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"The dbt project in {os.path.realpath(tmp_path)} is not medeval" in done.stderr
+    assert "dbt deps" in done.stderr
+
+
+# PostgreSQL
+
+
+def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
+    tmp_path: Path, postgres_database: dict[str, str]
+) -> None:
+    source = cdm_folder.write_folder(tmp_path / "mimic")
+    ids = tmp_path / "ids.txt"
+    ids.write_text("20000002\n20000001\n")
+    env = dict(postgres_database)
+    loaded = run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env)
+    assert loaded.returncode == 0, loaded.stderr
+    run = ("run", "--target", "postgres", "--select", "stg_cdm__cohort_list")
+    done = run_dbt(*run, env=env, folder=tmp_path)
+    assert done.returncode != 0
+    assert "A list of 2 admissions is loaded (cdm_note_extract.cohort_list)" in done.stdout
+    assert "not named" in done.stdout
+    with connect(env) as connection:
+        (row,) = connection.execute(
+            "select source_kind, source_location, succeeded from medeval.builds"
+        ).fetchall()
+        places = [f"{env['PGDATABASE']}.{name}" for name in ("mimiciv_hosp", "mimiciv_note")]
+        assert row[0] == "schema"
+        assert str(row[1]).split("; ")[:2] == places
+        assert row[2] is None
+        # A list that somebody else has put there, and one under the reference's rules.
+        connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
+        done = run_dbt(
+            *("run", "--target", "postgres", "--select", "int_cdm__candidates"),
+            *("--vars", "{cdm_rules: reference}"),
+            env=env,
+            folder=tmp_path,
+        )
+        assert "A list of 1 admissions is loaded" in done.stdout
+        connection.execute(
+            "drop table cdm_note_extract.cohort_list;"
+            "create table cdm_note_extract.cohort_list as"
+            " select '1' as list_position, '20000001' as hadm_id"
+        )
+        done = run_dbt(*run, env=env, folder=tmp_path)
+        assert "A list of 1 admissions is loaded" in done.stdout
+        # With either quote, in variables of either kind.
+        hostile = {
+            "mimic4_hosp_schema": GIVEN["hostile"][0],
+            "cdm_extract_schema": GIVEN["hostile"][1],
+        }
+        done = run_dbt(*run, "--vars", json.dumps(hostile), env=env, folder=tmp_path)
+        assert done.returncode != 0
+        assert "A schema cannot be called" in done.stdout
+        names = "select relname from pg_class where relname = 'evil'"
+        assert connection.execute(names).fetchall() == []

@@ -1,0 +1,346 @@
+"""MIMIC-III as users have it, read in place on DuckDB: what is legal, and what stops a build."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from builds import PUBLISHED, SYNTHETIC
+from commands import PROJECT_ROOT, run_medeval
+from dbt_worker import Worked, Worker
+from mimic3_folder import GIVEN, TABLES, replace, with_cell, write, write_folder
+
+ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
+STAGING = ("run", "--select", "models/mimic3/staging")
+# A table that reads the cells of three sources and no seed.
+STAYS = (
+    *("run", "--select", "stg_mimic3__admissions", "stg_mimic3__icustays"),
+    *("stg_mimic3__patients", "int_mimic3__stay_exclusions"),
+)
+WHOLE = ("build", "--select", "mimic3", "--resource-type", "seed", "--resource-type", "model")
+ROW_COUNTS = ("run", "--select", "+mimic3_source_tables")
+
+
+class Warehouse(Worked):
+    """A folder with a DuckDB warehouse that dbt builds from MIMIC-III."""
+
+    source_alias = "mimic3_source"
+
+    def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
+        """Return the rows of every staging view."""
+        return {
+            table: sorted(self.rows(f"from mimic3.stg_mimic3__{table}", source), key=repr)
+            for table in TABLES
+        }
+
+    def export(self, **env: object) -> tuple[int, str]:
+        """Export a task with `MEDEVAL_` variables; return the exit code and what was said."""
+        out = self.folder / "exports"
+        variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
+        variables["MEDEVAL_DUCKDB"] = str(self.path)
+        done = run_medeval("export", "--task", "ihm", "--out", out, env=variables)
+        return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="session")
+def warehouse(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return Warehouse(worker, tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "files")
+
+
+@pytest.fixture(scope="session")
+def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The rows of the staging views over a folder without any oddity."""
+    files = write_folder(tmp_path_factory.mktemp("plain") / "files")
+    output = warehouse.builds(*STAGING, MIMIC3_DIR=files)
+    assert "WARN" not in output.replace("WARN=0", "")
+    assert f"mimic3 is read from the folder {files}." in output
+    return warehouse.staged()
+
+
+def database(path: Path, files: Path, upper: bool = False, schema: str = "main") -> Path:
+    """Make a DuckDB file as mimic-code does: typed tables, codes and values as text."""
+    with duckdb.connect(path) as connection:
+        connection.execute(f"create schema if not exists {schema}")
+        for file in sorted(files.glob("*.csv.gz")):
+            name = file.name.removesuffix(".csv.gz")
+            header = gzip.decompress(file.read_bytes()).split(b"\n", 1)[0].decode().split(",")
+            text = {"ICD9_CODE", "VALUE", "VALUEUOM"}.intersection(header)
+            types = ", ".join(f"'{column}': 'varchar'" for column in sorted(text))
+            connection.execute(
+                f'create table {schema}."{name.upper() if upper else name}" as from '
+                f"read_csv('{file}', types = {{{types}}}, quote = '\"', escape = '\"')"
+            )
+    return path
+
+
+# What users have: mimic-code#780 (names), mimic-code#603 (an extra column).
+
+
+def as_parquet(path: Path, content: str) -> None:
+    options = pa_csv.ConvertOptions(
+        column_types={"ICD9_CODE": pa.string(), "VALUE": pa.string()},
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    table = pa_csv.read_csv(io.BytesIO(content.encode()), convert_options=options)
+    pq.write_table(table, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "quote", "start", "line_end"),
+    [
+        ("{lower}.csv", "", "", "\n"),
+        ("{title}.csv.gz", '"', "", "\n"),
+        ("{upper}.CSV", '"', "\ufeff", "\n"),
+        ("{lower}.CSV.GZ", "", "", "\r\n"),
+        ("{upper}.parquet", '"', "", "\n"),
+    ],
+)
+def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
+    warehouse: Warehouse,
+    plain_rows: dict[str, Any],
+    tmp_path: Path,
+    name: str,
+    quote: str,
+    start: str,
+    line_end: str,
+) -> None:
+    # A name with `=` would be a column to DuckDB, a quote the end of a literal.
+    folder = tmp_path / 'Bob\'s "gender=F" & 50% {x}'
+    folder.mkdir()
+    for table, content in TABLES.items():
+        header, *lines = content.splitlines()
+        header = header.lower() if name.startswith("{lower}") else header
+        columns = [f"{quote}{column}{quote}" for column in (*header.split(","), "MIMIC_ID")]
+        rows = [start + ",".join(columns), *(f"{line},7" for line in lines), ""]
+        path = folder / name.format(upper=table.upper(), title=table.title(), lower=table)
+        (as_parquet if path.suffix == ".parquet" else write)(path, line_end.join(rows))
+    output = warehouse.builds(*STAGING, MIMIC3_DIR=os.path.relpath(folder, PROJECT_ROOT))
+    assert warehouse.staged() == plain_rows
+    (warning,) = (line for line in output.splitlines() if "are ignored" in line)
+    assert warning.endswith(", ".join(f"{table}.mimic_id" for table in sorted(TABLES)))
+
+
+# mimic-code#1881, duckdb#16251: the sniffer looks at the first rows, takes the file for unquoted
+# and loses what comes after.
+@pytest.mark.slow
+def test_a_quoted_cell_after_thousands_of_plain_rows_is_read(
+    warehouse: Warehouse, folder: Path
+) -> None:
+    content = "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n"
+    content += "".join(f"{row},{row:05},plain,plain title\n" for row in range(10_000, 40_000))
+    content += '40001,A4407,,"ostomy barrier, 4"" x 4"""\n'
+    content += '40002,A4408,"","a ""b"""\n'
+    content += '40003,A4409,"""","line one\nline ""two""\r\n\r\n,comma"\n'
+    replace(folder, "d_icd_diagnoses", content)
+    warehouse.builds("run", "--select", "stg_mimic3__d_icd_diagnoses", MIMIC3_DIR=folder)
+    found = warehouse.rows("select * from mimiciii.d_icd_diagnoses order by icd9_code")
+    logical = list(csv.reader(io.StringIO(content, newline="")))[1:]
+    assert [tuple(cell or "" for cell in row) for row in found] == [
+        tuple(row[1:]) for row in logical
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["folder", "database"])
+@pytest.mark.parametrize("case", GIVEN["reads"], ids=lambda case: case["id"])
+def test_codes_stay_text_and_empty_cells_are_missing(
+    warehouse: Warehouse, folder: Path, case: dict[str, Any], kind: str
+) -> None:
+    write(folder / f"{case['table']}.csv.gz", case["content"])
+    path = database(folder / "made.duckdb", folder) if kind == "database" else None
+    source = {"MIMIC3_DB": path} if path else {"MIMIC3_DIR": folder}
+    warehouse.builds("run", "--select", f"stg_mimic3__{case['table']}", **source)
+    places = {"staged": f"mimic3.stg_mimic3__{case['table']}"}
+    if path is None:  # such a database file has lost the difference
+        places["raw"] = f"mimiciii.{case['table']}"
+    for kept, place in places.items():
+        query = f"select {case['columns']} from {place} order by {case['order']}"
+        assert warehouse.rows(query, path) == [tuple(row) for row in case[kept]]
+
+
+# What cannot be read.
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if "fast" in case else pytest.mark.slow, id=case["id"])
+        for case in GIVEN["stops"]
+    ],
+)
+def test_what_cannot_be_read_stops_and_is_named(
+    warehouse: Warehouse, tmp_path: Path, case: dict[str, Any]
+) -> None:
+    # No sign in a path is a pattern.
+    folder = write_folder(tmp_path / "a*b?[c]")
+    for table, lines in case.get("append", {}).items():
+        write(folder / f"{table}.csv", (TABLES[table] + lines).encode("latin-1"))
+        if "beside" not in case:
+            (folder / f"{table}.csv.gz").unlink()
+    if "cell" in case:
+        replace(folder, case["cell"][0], with_cell(*case["cell"]))
+    for table in case.get("without", ()):
+        (folder / f"{table}.csv.gz").unlink()
+    named = {
+        name: path.replace("$HERE", str(folder))
+        for name, path in case.get("env", {"MIMIC3_DIR": "$HERE"}).items()
+    }
+    if "builds" in case:
+        warehouse.builds("run", "--select", case["builds"], **named)
+    says = tuple(part.replace("$HERE", str(folder)) for part in case["says"])
+    select = ("run", "--select", case["select"]) if "select" in case else STAYS
+    assert "synthetic" not in warehouse.stops(*select, says=says, **named)
+
+
+# mimic-code#133, ricu#80: downloads that broke off.
+def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: Path) -> None:
+    header, row = TABLES["patients"].split("\n")[:2]
+    rows = "".join(f"{number},{number}{row[4:]}\n" for number in range(20_000))
+    path = write(folder / "patients.csv.gz", f"{header}\n{rows}")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 7 // 10])
+    says = (f"{path} looks truncated", "Check the file against SHA256SUMS and download it again")
+    warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
+
+
+# DuckDB reads a large file in pieces, and counts lines, not rows.
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_the_row_of_a_cell_is_right_in_a_large_file(
+    warehouse: Warehouse, folder: Path, suffix: str
+) -> None:
+    header = TABLES["admissions"].split("\n", 1)[0]
+    good = "1,{0},{0},2150-01-01 08:00:00,2150-01-09 08:00:00,,,,,,,,,,,,{1},0,1\n".format
+    rows = [good(number, '"one\ntwo, ""three"""') for number in range(1, 150_001)]
+    rows[123_455] = rows[123_455].replace("2150-01-09 08:00:00", "2150-01-0")
+    path = replace(folder, "admissions", f"{header}\n{''.join(rows)}", suffix)
+    place = f"{path}, row 123456 (the header not counted), column dischtime: '2150-01-0'"
+    warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "test"])
+def test_the_demo_does_not_take_the_place_of_real_data(
+    worker: Worker, tmp_path: Path, folder: Path, command: str
+) -> None:
+    warehouse = Warehouse(worker, tmp_path)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
+    says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
+    warehouse.stops(command, *ADMISSIONS[1:], says=says)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
+
+
+# mimic-code's DuckDB file.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("upper", [False, True], ids=["lower", "upper"])
+def test_a_database_file_gives_the_rows_of_the_files(
+    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, upper: bool
+) -> None:
+    path = database(folder / "Bob's mimic.duckdb", folder, upper)
+    output = warehouse.builds(*STAGING, MIMIC3_DB=path)
+    assert f"mimic3 is read from the DuckDB file {path}." in output
+    assert warehouse.staged(path) == plain_rows
+
+
+@pytest.mark.slow
+def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path) -> None:
+    path = database(folder / "mimic.duckdb", folder, upper=True)
+    with duckdb.connect(path) as connection:
+        connection.execute('alter table "PATIENTS" drop column "DOB"')
+        connection.execute('drop table "ICUSTAYS"')
+    says = (f"Missing in {path}: the table icustays (",)
+    warehouse.stops(*STAYS, says=says, MIMIC3_DB=path)
+    says = (f"{path} (mimic3_source.main.PATIENTS) has no column dob.",)
+    warehouse.stops("run", "--select", "stg_mimic3__patients", says=says, MIMIC3_DB=path)
+    database(path, folder, schema="copy")
+    says = (f"admissions stands more than once in {path}: mimic3_source.copy.admissions,",)
+    warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
+
+
+@pytest.fixture(scope="session")
+def demo(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """The floor built from the folder of the demo."""
+    warehouse = Warehouse(worker, tmp_path_factory.mktemp("demo"))
+    output = warehouse.builds(*WHOLE, MIMIC3_DIR=SYNTHETIC)
+    assert "known edition" not in output
+    return warehouse
+
+
+@pytest.mark.slow
+def test_a_database_file_is_only_read_and_is_attached_again(
+    demo: Warehouse, tmp_path: Path
+) -> None:
+    path = database(tmp_path / "mimic3.duckdb", SYNTHETIC, upper=True)
+    content = path.read_bytes()
+    path.chmod(0o444)
+    (tmp_path / "built").mkdir()
+    warehouse = Warehouse(demo.worker, tmp_path / "built")
+    warehouse.builds(*WHOLE, MIMIC3_DB=path)
+    for table in PUBLISHED:
+        query = f"from mimic3.{table} order by all"
+        assert warehouse.rows(query) == demo.rows(query), table
+    warehouse.builds("test", "--select", "mimic3", MIMIC3_DB=path)
+    assert warehouse.export(MIMIC3_DB=path)[0] == 0
+    assert path.read_bytes() == content
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["built", "mimic3.duckdb"]
+
+
+# Builds that failed, and row counts.
+
+
+def cut_at_a_line_end(folder: Path) -> Path:
+    """Copy the demo with a plain CHARTEVENTS that lost its last hundred lines."""
+    shutil.copytree(SYNTHETIC, folder)
+    lines = gzip.decompress((folder / "chartevents.csv.gz").read_bytes()).splitlines(keepends=True)
+    replace(folder, "chartevents", b"".join(lines[:-100]))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_file_cut_at_a_line_end_stops_and_no_export_follows_until_a_whole_build(
+    demo: Warehouse, tmp_path: Path
+) -> None:
+    warehouse = Warehouse(demo.worker, tmp_path)
+    shutil.copy(demo.path, warehouse.path)
+    assert warehouse.export()[0] == 0
+    cut = cut_at_a_line_end(tmp_path / "cut")
+    truncated = (
+        "CHARTEVENTS looks truncated: expected 78925 rows for medeval synthetic demo, found 78825; "
+        "check the file against SHA256SUMS"
+    )
+    warehouse.stops(*ROW_COUNTS, says=(truncated,), MIMIC3_DIR=cut)
+    refused = warehouse.export()
+    assert refused[0] == 2
+    assert "The last build of mimic3 failed" in refused[1]
+
+    let_through = ("--vars", "{mimic3_check_row_counts: false}")
+    output = warehouse.builds(*ROW_COUNTS, *let_through, MIMIC3_DIR=cut)
+    assert "Only a part of mimic3 was built" in output
+    assert warehouse.export()[0] == 2
+
+    warehouse.builds(*WHOLE, MIMIC3_DIR=SYNTHETIC)
+    assert warehouse.export()[0] == 0
+    outcomes = warehouse.rows(
+        "select succeeded from medeval.medeval.builds where succeeded is not null"
+        " order by sequence_number"
+    )
+    assert [succeeded for (succeeded,) in outcomes] == [False, True, False, False, False, True]

@@ -1,0 +1,30 @@
+"""The same tables and files of notes and questions on both engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builds import Build, published_tables
+from commands import run_medeval
+
+
+@pytest.mark.parametrize(
+    ("floor", "file"), [("mtsamples", "examples.jsonl"), ("yier", "questions.jsonl")]
+)
+def test_both_engines_have_the_same_tables_and_files(
+    postgres_database: dict[str, str], tmp_path: Path, floor: str, file: str
+) -> None:
+    duckdb = Build("duckdb", tmp_path / "duckdb", floor=floor)
+    assert "WARN=0" in duckdb.dbt("build", "--select", floor)  # with every test of dbt
+    done = run_medeval("load", floor, env=postgres_database)
+    assert done.returncode == 0, done.stderr
+    assert "the synthetic demo" in done.stderr
+    postgres = Build("postgres", tmp_path / "postgres", postgres_database, floor)
+    postgres.dbt("build", "--select", floor)
+    published = [name for name in published_tables(floor) if name.startswith(floor)]
+    for name in published:
+        names, rows = duckdb.published(name, floor)
+        assert rows
+        assert (names, rows) == postgres.published(name, floor)
+    assert (postgres.export() / file).read_bytes() == (duckdb.export() / file).read_bytes()

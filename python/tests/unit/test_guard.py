@@ -1,0 +1,433 @@
+"""Credentialed text goes where it may, and nowhere else: not into files, logs or errors either."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import shutil
+import socket
+import stat
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import main_in
+from inference_runs import MODEL, QUICK, ask, lines, open_item, open_items
+from model_server import AUTHORITY, Fault, ModelServer, Script, error, model_server, prompt_of
+from tables import table
+
+from medeval.errors import UserError
+from medeval.evaluation.model_runner import ModelRunner
+from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError, normalized, read_endpoints
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Item, Message
+
+TABLES = table("guard")
+CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
+TODAY = date(2026, 6, 1)
+NOTE = "Mr. Quillfeather presented with rebound tenderness"
+KEY = "sk-planted-4f1c9a77e0"
+REMOTE = "https://models.example.org/v1"
+ENTRIES = TABLES["entries"]
+# Of the environment, which the tests' own may have.
+WAYS = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def note_item(name: str = "20000001", data_class: str | None = "credentialed") -> Item:
+    return Item(name, [{"role": "user", "content": f"{NOTE} ({name})"}], data_class)
+
+
+def gate(folder: Path, server: ModelServer | None = None) -> DataUseGuard:
+    """Return a guard, to which a server is declared as local."""
+    local = {server.url: Endpoint(base_url=server.url, runs_locally=True)} if server else {}
+    return DataUseGuard(local, folder / AUDIT, TODAY)
+
+
+def files_of(folder: Path) -> str:
+    return "\n".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def audit_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / AUDIT).read_text("utf-8").splitlines()]
+
+
+def toml(entry: dict[str, Any]) -> str:
+    """Return an entry of endpoints.toml; what is null is left out."""
+    as_written = {
+        name: str(value) if isinstance(value, date) else json.dumps(value)
+        for name, value in entry.items()
+        if value is not None
+    }
+    return "[[endpoint]]\n" + "".join(f"{name} = {value}\n" for name, value in as_written.items())
+
+
+# Which endpoint
+
+
+@pytest.mark.parametrize("row", TABLES["decisions"])
+def test_credentialed_text_goes_where_a_declaration_holds(
+    tmp_path: Path, row: dict[str, Any]
+) -> None:
+    path, entry = tmp_path / "endpoints.toml", row.get("entry", {})
+    assert read_endpoints(path) == {}
+    path.write_text(row.get("text") or toml(entry), encoding="utf-8")
+
+    def ground() -> str:
+        guard = DataUseGuard(read_endpoints(path), tmp_path / AUDIT, row.get("day", TODAY))
+        return guard.check(normalized(row.get("address", entry["base_url"])), is_open=False)
+
+    if "is" in row:
+        assert ground() == row["is"]
+    else:
+        with pytest.raises(UserError, match=row["said"]):
+            ground()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [(host, name == "local") for name, hosts in TABLES["hosts"].items() for host in hosts],
+    ids=lambda value: str(value).replace("0x", "hex "),  # no name looks like a place in memory
+)
+def test_a_number_is_declared_as_local_only_if_it_is_of_a_private_network(
+    tmp_path: Path, host: str, is_local: bool
+) -> None:
+    path, address = tmp_path / "endpoints.toml", f"https://{host}/v1"
+    path.write_text(toml({"base_url": address, "runs_locally": True}), encoding="utf-8")
+    if is_local:
+        assert list(read_endpoints(path)) == [normalized(address)]
+    else:
+        with pytest.raises(UserError, match="private network"):
+            read_endpoints(path)
+
+
+@pytest.mark.parametrize(("written", "read"), TABLES["addresses"])
+def test_an_address_is_compared_as_the_dns_reads_it_and_holds_no_key(
+    written: str, read: str | None
+) -> None:
+    if read is None:
+        with pytest.raises(UserError) as refusal:
+            normalized(written)
+        assert KEY not in str(refusal.value)
+    else:
+        assert normalized(written) == read
+
+
+# Which way, which machine, which parameters
+
+
+@pytest.fixture
+def ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return what stands for an authority in the table; forget the environment's ways."""
+    for name in (*WAYS, *map(str.lower, WAYS)):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OWN_KEY", KEY)
+    # An item that reached nobody is not waited for.
+    monkeypatch.setattr("medeval.inference.errors.RetryPolicy.may_retry", lambda *args: False)
+    # As OpenSSL looks authorities up in a folder: by the hash of their names.
+    (tmp_path / "roots").mkdir()
+    shutil.copy(AUTHORITY, tmp_path / "roots" / "51337990.0")
+    shutil.copy(AUTHORITY, tmp_path / "authority.pem")
+    return {"$AUTHORITY": str(AUTHORITY), "$AUTHORITIES": str(tmp_path / "roots")}
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    row = getattr(request, "param", {})
+    with model_server(is_tls=row.get("to") == "tls") as running:
+        yield running
+
+
+def leads(name: str, there: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a name lead to an address, and the address to a server on the loopback.
+
+    As in a network that routes it: the socket tells the address that it was connected to.
+
+    Returns:
+        The address of the server by that name.
+    """
+    port = server.server_address[1]
+    found, connect, peer = socket.getaddrinfo, socket.socket.connect, socket.socket.getpeername
+    away: set[int] = set()
+
+    def getaddrinfo(host: Any, *args: Any, **more: Any) -> Any:
+        if host not in (name, name.encode()):
+            return found(host, *args, **more)
+        if more.get("flags", 0) & socket.AI_NUMERICHOST:
+            raise socket.gaierror(socket.EAI_NONAME, "a name")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (there, port))]
+
+    def connected(self: socket.socket, address: Any) -> None:
+        if address[0] == there:
+            away.add(self.fileno())
+            address = ("127.0.0.1", port)
+        connect(self, address)
+
+    def getpeername(self: socket.socket) -> Any:
+        return (there, port) if self.fileno() in away else peer(self)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket.socket, "connect", connected)
+    monkeypatch.setattr(socket.socket, "getpeername", getpeername)
+    return f"http://{name}:{port}/v1"
+
+
+@pytest.mark.parametrize(
+    ("row", "server"), [(row, row) for row in TABLES["sent"]], indirect=["server"]
+)
+def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
+    row: dict[str, Any],
+    server: ModelServer,
+    ways: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    to_user = server.proxy.replace("://", "://user:pass-of-proxy@")
+    ways |= {"$PROXY": server.proxy, "$PROXY_OF_USER": to_user, "$FOLDER": str(tmp_path)}
+
+    def filled(text: str) -> str:
+        for name in sorted(ways, key=len, reverse=True):
+            text = text.replace(name, ways[name])
+        return text
+
+    address = server.url if row.get("to") in ("server", "tls") else REMOTE
+    if "leads" in row:
+        address = leads(row["to"], row["leads"], server, monkeypatch)
+    for name, value in row.get("env", {}).items():
+        monkeypatch.setenv(name, filled(value))
+    (tmp_path / "own.yaml").write_text(
+        "task_id: own\ntask_type: qa\nmetrics: [accuracy]\n"
+        f"data_class: {row.get('class', 'credentialed')}\n"
+        f"dataset:\n  - {{input: {{question: {NOTE}}}, output: {{answer: 'yes'}}}}\n"
+    )
+    usual, _, more = row.get("entry", "").partition(" ")
+    entry = f'[[endpoint]]\nbase_url = "{address}"\n{ENTRIES[usual]}{filled(more)}' if usual else ""
+    (tmp_path / "endpoints.toml").write_text(entry)
+    run = (
+        "run", "--task", tmp_path / "own.yaml", "--model", "m", "--base-url", address, "--timeout",
+        "5", "--key-variable", "OWN_KEY", "--endpoints", tmp_path / "endpoints.toml", "--out",
+        tmp_path / "runs", "--parameters", json.dumps(row.get("parameters", {})),
+    )  # fmt: skip
+    main = main_in(monkeypatch, capsys)
+    done = main(*run)
+    said = done.out + done.err
+    assert (done.code, row.get("said", "") in done.err) == (row["exit"], True), said
+    assert not any(secret in said for secret in (NOTE, "pass-of-proxy", "Traceback"))
+    if not row.get("requests"):
+        assert (server.seen.bytes, server.seen.bodies) == (0, [])
+        # Where the address is looked at, a connection is made and nothing is sent on it.
+        assert "leads" in row or server.seen.connections == 0
+        assert "parameters" not in row or not (tmp_path / "runs").exists()
+    else:
+        (body,), (headers,) = server.seen.bodies, server.seen.headers
+        assert headers["authorization"] == f"Bearer {KEY}"
+        assert body.items() >= row.get("parameters", {}).items()
+    if "route" in row:
+        (folder,) = (tmp_path / "runs").iterdir()
+        way = {name: filled(value) for name, value in row["route"].items()}
+        audited = audit_of(folder)[0]
+        assert {name: audited[name] for name in ("proxy", "ca_file") if name in audited} == way
+    if "leads" in row:  # prompts are written for no other machine either
+        batch = tmp_path / "batch.jsonl"
+        done = main(*run, "--export-prompts", batch)
+        assert (done.code, batch.exists()) == (row["exit"], row["exit"] == 0), done.err
+
+
+def test_prompts_are_not_written_for_a_local_endpoint_that_nobody_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, batch = "https://nowhere.invalid/v1", tmp_path / "batch.jsonl"
+    (tmp_path / "e.toml").write_text(toml({"base_url": address, "runs_locally": True}))
+    done = main_in(monkeypatch, capsys)(
+        "run", "--task", CREDENTIALED, "--model", "m", "--base-url", address, "--endpoints",
+        tmp_path / "e.toml", "--out", tmp_path / "runs", "--export-prompts", batch,
+    )  # fmt: skip
+    assert (done.code, batch.exists()) == (2, False), done.err
+
+
+def test_an_api_model_takes_the_same_way(
+    server: ModelServer, ways: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", server.proxy)
+    monkeypatch.setenv("SSL_CERT_FILE", ways["$AUTHORITY"])
+    elsewhere = leads("8.8.8.8.nip.io", "8.8.8.8", server, monkeypatch)
+    declared = tmp_path / "declared.toml"
+    entries = {REMOTE: ENTRIES["attested"], elsewhere: ENTRIES["local"]}
+    declared.write_text(
+        "".join(f'[[endpoint]]\nbase_url = "{to}"\n{text}' for to, text in entries.items())
+    )
+    runner = ModelRunner(folder=tmp_path / "models", endpoints=declared)
+    for number, address in enumerate(entries):
+        runner.load_model(str(number), "api", endpoint=address, key_variable="OWN_KEY")
+    (output,) = runner.run_model("0", [{"question": NOTE}])
+    assert output["error"]["type"] == "connection"
+    with pytest.raises(UserError, match="not on this machine"):
+        runner.run_model("1", [{"question": NOTE}])
+    assert (server.seen.bytes, server.seen.bodies) == (0, [])
+
+
+# Item by item
+
+
+@pytest.mark.parametrize("data_class", ["credentialed", None, "", "Open", "opne", "public"])
+def test_an_undeclared_endpoint_receives_nothing(
+    tmp_path: Path, server: ModelServer, data_class: str | None
+) -> None:
+    with pytest.raises(RefusedError, match=r"runs_locally.*docs/data_use.md") as refusal:
+        ask(server.url, tmp_path, [note_item(data_class=data_class)])
+    assert (server.seen.connections, server.seen.bytes) == (0, 0)
+    assert NOTE not in str(refusal.value)
+    assert lines(tmp_path) == []
+    assert not (tmp_path / AUDIT).exists()
+
+
+def test_a_credentialed_item_among_open_ones_is_held_back(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    items = [*open_items(3), note_item(), open_item("last")]
+    with pytest.raises(RefusedError):
+        ask(server.url, tmp_path, items, RunConfig(concurrency=1, retries=QUICK))
+    assert server.seen.requests == 3
+    assert not any(NOTE in prompt_of(body) for body in server.seen.bodies)
+    assert [line["item"] for line in lines(tmp_path)] == ["item-000", "item-001", "item-002"]
+
+
+def test_a_declared_local_endpoint_is_asked_and_audited(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    items = [note_item("20000001"), note_item("20000002"), open_item("open")]
+    ended = ask(server.url, tmp_path, items, gate=gate(tmp_path, server))
+    assert ended.progress.ledger.as_json()["answered"] == server.seen.requests == 3
+    keys = {line["key"]: line["item"] for line in lines(tmp_path)}
+    assert {
+        keys[line["request"]]: (line["data_class"], line["ground"]) for line in audit_of(tmp_path)
+    } == {
+        "20000001": ("credentialed", "local"),
+        "20000002": ("credentialed", "local"),
+        "open": ("open", "open"),
+    }
+    text = (tmp_path / AUDIT).read_text()
+    assert NOTE not in text
+    assert "20000001" not in text
+    assert stat.S_IMODE((tmp_path / AUDIT).stat().st_mode) == 0o600
+
+
+def test_without_an_audit_nothing_is_sent(tmp_path: Path, server: ModelServer) -> None:
+    (tmp_path / AUDIT).mkdir()
+    with pytest.raises(UserError, match="audit cannot be written"):
+        ask(server.url, tmp_path, [open_item("one")])
+    assert server.seen.connections == 0
+
+
+def test_a_redirection_is_not_followed(tmp_path: Path, server: ModelServer) -> None:
+    away = Fault(307, headers={"Location": f"{server.url}/chat/completions"})
+    with model_server(Script(lambda body, before: away)) as first:
+        ended = ask(first.url, tmp_path, [note_item()], gate=gate(tmp_path, first))
+    assert server.seen.connections == 0
+    assert "307" in ended.stopped
+
+
+def echoing(status: int) -> Fault:
+    """An endpoint that repeats the note and the key in its errors."""
+    text = f"could not read {NOTE} (20000001) with {KEY}"
+    return error(status, text, code=NOTE, param=NOTE)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *map(echoing, (400, 500, 200)),
+        Fault(200, f"not JSON: {NOTE} {KEY}"),
+        Fault(drops=True),
+        Fault(hangs=True),
+        None,
+    ],
+)
+def test_neither_key_nor_note_is_in_any_file_log_or_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: Fault | None,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("MODELS_KEY", KEY)
+    with model_server(Script(lambda body, before: fault)) as server:
+        ended = ask(
+            server.url,
+            tmp_path,
+            [note_item()],
+            RunConfig(retries=replace(QUICK, attempts=2)),
+            gate(tmp_path, server),
+            key_variable="MODELS_KEY",
+            timeout=0.3 if fault and fault.hangs else 5.0,
+        )
+        assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
+        assert NOTE in prompt_of(server.seen.bodies[0])
+    assert lines(tmp_path)[0]["outcome"] == ("errored" if fault else "answered")
+    everything = [files_of(tmp_path), caplog.text, ended.stopped, str(ended.progress.as_json())]
+    for secret in (KEY, NOTE, "Quillfeather"):
+        assert secret not in "\n".join(everything)
+
+
+def test_an_error_carries_neither_key_nor_note_however_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELS_KEY", KEY)
+    with model_server(Script(lambda body, before: echoing(400))) as server:
+        with pytest.raises(RefusedError) as refusal:
+            ask(server.url, tmp_path / "a", [note_item()], key_variable="MODELS_KEY")
+        printed = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value)
+        assert not any(secret in printed for secret in (NOTE, KEY))
+        # What the endpoint said is kept for open items, without the key.
+        ask(server.url, tmp_path / "b", [open_item("one")], key_variable="MODELS_KEY")
+    detail = f"could not read {NOTE} (20000001) with [key]"
+    assert lines(tmp_path / "b")[0]["error"]["detail"] == detail
+    assert KEY not in files_of(tmp_path)
+
+
+def test_keys_meant_for_others_are_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ModelServer
+) -> None:
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "CUSTOM_HEADERS"):
+        monkeypatch.setenv(f"OPENAI_{name}", f"X-Planted: {KEY}" if "CUSTOM" in name else KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ask(server.url, tmp_path, [open_item("one")])
+    (headers,) = server.seen.headers
+    assert KEY not in str(headers)
+    assert headers["authorization"] == "Bearer none"
+
+
+def test_no_cookie_goes_back_to_an_endpoint(tmp_path: Path) -> None:
+    cookie = error(500, "busy", {"Set-Cookie": "who=1; Path=/"})
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Q"}]}
+
+    async def ask_twice(url: str) -> None:
+        async with gate(tmp_path).client(url, 5.0) as client:
+            for _ in range(2):
+                await client.post(f"{url}/chat/completions", json=body)
+
+    with model_server(Script(lambda body, before: cookie)) as server:
+        asyncio.run(ask_twice(server.url))
+        assert [headers.get("cookie") for headers in server.seen.headers] == [None, None]
+
+
+def test_a_function_in_this_process_may_see_the_note_and_is_audited(tmp_path: Path) -> None:
+    def model(messages: Sequence[Message]) -> str:
+        if "20000002" in str(messages):
+            raise ValueError(f"cannot answer {messages}")
+        return "appendicitis"
+
+    provider = PythonModel(model, MODEL, gate(tmp_path))
+    items = [note_item(name) for name in ("20000001", "20000002", "20000003")]
+    run = Run(tmp_path, settings_of(provider, "1"), provider)
+    ended = run.execute(items, RunConfig(retries=QUICK))
+    assert ended.progress.ledger.as_json()["answered"] == 2
+    assert ended.progress.errors == {"ValueError": 1}
+    assert {line["ground"] for line in audit_of(tmp_path)} == {"in-process"}
+    assert NOTE not in files_of(tmp_path)

@@ -1,0 +1,425 @@
+"""What endpoints do and what becomes of a run: by a table, and where a table cannot say it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inference_runs import (
+    MODEL,
+    QUICK,
+    ask,
+    content,
+    lines,
+    open_items,
+    provider_of,
+    run_record,
+    usual_answer,
+)
+from model_server import (
+    BROKEN_JSON,
+    CUT,
+    DROP,
+    ERROR_IN_BODY,
+    LIMIT,
+    LIMIT_FOR_NOW,
+    OVERLOADED,
+    SERVER,
+    Body,
+    Fault,
+    ModelServer,
+    RuledEndpoint,
+    Script,
+    error,
+    model_server,
+    slow,
+)
+from tables import rows_of
+
+from medeval.errors import UserError
+from medeval.inference.cost import Price, Prices
+from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.guard import DataUseGuard, Endpoint
+from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
+from medeval.inference.tokens import ServerTokens
+from medeval.inference.types import AskModel, Episode, Finished, Item, Outcome, failed
+
+TURNS = 4
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """An episode whose every question depends on the answer before.
+
+    It ends where a tool is called; it fails of itself with the kind in `fails`; a conversation
+    that is too long is unparsed, or errored if that is how it is to end.
+    """
+
+    id: str
+    data_class: str | None = "open"
+    sample: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    fails: str = ""
+    too_long: str = "unparsed"
+
+    @property
+    def opening(self) -> Item:
+        first = [{"role": "user", "content": f"{self.id} turn 0"}]
+        return Item(self.id, first, self.data_class, self.sample, self.parameters)
+
+    async def play(self, ask: AskModel) -> Finished:
+        if self.fails:
+            raise CallFailedError(Failure(Kind(self.fails)))
+        messages = list(self.opening.messages)
+        text = ""
+        for number in range(TURNS):
+            turn = await ask(replace(self.opening, messages=messages))
+            if turn.completion is None and self.too_long == "errored":
+                return failed(Failure(Kind.REQUEST, code="context_length_exceeded"))
+            if turn.completion is None:
+                return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
+            if turn.completion.tool_calls:
+                called = [call.name for call in turn.completion.tool_calls]
+                return Finished(turn.outcome, record={"called": called})
+            text = turn.completion.text
+            messages = [
+                *messages,
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": f"{self.id} turn {number + 1} after {text}"},
+            ]
+        return Finished(Outcome.ANSWERED, text, record={"asked": TURNS})
+
+
+# What a start of a run is given; the rest of a row is expected of it.
+GIVEN = {
+    *(
+        "items",
+        "dialogues",
+        "prompts",
+        "system",
+        "data_class",
+        "asks",
+        "fails",
+        "too_long",
+        "reads",
+    ),
+    *("rules", "parameters", "concurrency", "attempts", "timeout", "retry", "max_cost", "declared"),
+}
+
+
+@pytest.mark.parametrize("row", rows_of("endpoint_runs"))
+def test_run_ends_as_the_table_says(row: dict[str, Any], tmp_path: Path) -> None:
+    # What is given stays from start to start; what is expected does not.
+    given = {name: row[name] for name in GIVEN & set(row)}
+    expected = {name: row[name] for name in set(row) - GIVEN - {"starts"}}
+    with model_server() as server:
+        for start in row.get("starts", [expected]):
+            given |= {name: start[name] for name in GIVEN & set(start)}
+            hold(given, {n: v for n, v in start.items() if n not in GIVEN}, server, tmp_path)
+
+
+def hold(
+    given: Mapping[str, Any], expected: dict[str, Any], server: ModelServer, folder: Path
+) -> None:
+    """Start a run and compare what comes of it; `expected` names sums, texts and lines."""
+    assert expected
+    server.script = RuledEndpoint([*given.get("rules", []), {"text": "A"}]).script
+    for name in expected.pop("forget", []):
+        (folder / name).unlink()
+    asked = server.seen.requests
+    before = content(folder) if (folder / RESPONSES).exists() else []
+    declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
+    gate = DataUseGuard(declared if given.get("declared") else {}, folder / AUDIT)
+    found: dict[str, Any] = {"raises": "", "stopped": ""}
+    try:
+        ended = ask(
+            server.url,
+            folder,
+            samples_of(given),
+            config_of(given),
+            gate,
+            parameters=given.get("parameters"),
+            timeout=given.get("timeout", 5.0),
+        )
+    except UserError as error:
+        found["raises"] = str(error)
+    else:
+        found["stopped"], counts = ended.stopped, ended.progress.ledger.as_json()
+        assert counts.pop("asked") == sum(counts.values())
+        found["counts"] = {name: count for name, count in counts.items() if count}
+        found["errors"] = dict(ended.progress.errors)
+        found |= {"before": ended.progress.before, "cost": str(ended.progress.known_cost)}
+    for name in ("raises", "stopped"):
+        told = expected.pop(name, "")
+        assert told in found[name]
+        assert bool(told) == bool(found[name])
+    written = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    assert expected.pop("nowhere", "\0") not in written + found["raises"] + found["stopped"]
+    assert expected.pop("kept", "") in written
+    found["requests"] = server.seen.requests - asked
+    assert found["requests"] <= expected.pop("at_most", 1_000)
+    assert_has(server.seen.bodies[-1:], expected.pop("sent", []))
+    journal = content(folder)
+    assert_has(journal, expected.pop("lines", []))
+    found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
+    found |= {"last": [line["item"] for line in lines(folder)][-1:]}
+    found["reasons"] = [each for line in journal if (each := line.get("episode", {}).get("reason"))]
+    found["learned"] = run_record(folder)["learned"]
+    found["recorded"] = run_record(folder).get("errored", {})
+    found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]
+    assert {name: found[name] for name in expected} == expected
+
+
+def assert_has(found: Any, expected: Any) -> None:
+    """Hold that what is expected is there: of an object some keys, of a list each in its place."""
+    if isinstance(expected, dict):
+        for name, value in expected.items():
+            assert (name in found) == (value != "absent"), name
+            if value != "absent":
+                assert_has(found[name], value)
+    elif isinstance(expected, list):
+        for each, value in zip(found, expected, strict=bool(expected)):
+            assert_has(each, value)
+    else:
+        assert found == expected
+
+
+def samples_of(given: Mapping[str, Any]) -> Iterator[Item | Episode]:
+    """Yield what is asked: of a number so many, and of names each; `a/1` is a further sample."""
+    of_all = {"data_class": given.get("data_class", "open"), "parameters": given.get("asks", {})}
+    system = [{"role": "system", "content": given["system"]}] if "system" in given else []
+    prompts = [(f"{number:03}", prompt) for number, prompt in enumerate(given.get("prompts", ()))]
+    prompts += [(name, f"question {name}") for name in names_of(given.get("items", 0), "item")]
+    for name, prompt in prompts:
+        item, _, sample = name.partition("/")
+        messages = [*system, {"role": "user", "content": prompt}]
+        yield Item(item, messages, sample=int(sample or 0), **of_all)
+    for name in names_of(given.get("dialogues", 0), "case"):
+        item, _, sample = name.partition("/")
+        fails, too_long = given.get("fails", {}).get(name, ""), given.get("too_long", "unparsed")
+        yield Dialogue(item, sample=int(sample or 0), fails=fails, too_long=too_long, **of_all)
+
+
+def names_of(many: int | list[str], kind: str) -> list[str]:
+    return many if isinstance(many, list) else [f"{kind}-{number:03}" for number in range(many)]
+
+
+def config_of(given: Mapping[str, Any]) -> RunConfig:
+    # Each reply costs 10, and 20 at the most where 20 tokens are allowed.
+    price = Price(model=MODEL, input=Decimal(0), output=Decimal(1_000_000))
+    limit = given.get("max_cost")
+    return RunConfig(
+        concurrency=given.get("concurrency", 4),
+        retries=RetryPolicy(given.get("attempts", 8), first_wait=0.01, longest_wait=0.05),
+        retry=frozenset(map(Outcome, given.get("retry", ()))),
+        can_read=(lambda item, answer: answer in ("A", "C")) if given.get("reads") else None,
+        prices=Prices(price=(price,)) if limit else Prices(),
+        max_cost=Decimal(limit) if limit else None,
+    )
+
+
+def turns_in(folder: Path) -> list[dict[str, Any]]:
+    """Return the turns of all conversations in their order, without what differs by run."""
+    path = folder / STEPS
+    kept = [without(line, "measured") for line in read_lines(path)] if path.exists() else []
+    return sorted(kept, key=lambda line: (line["item"], line["sample"], line["turn"]))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def without(line: dict[str, Any], left_out: str) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if name != left_out}
+
+
+FAULTS = (
+    *(LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED),
+    *(DROP, CUT, BROKEN_JSON, ERROR_IN_BODY, slow(0.05)),
+)
+
+
+@pytest.mark.parametrize("turns", [1, TURNS])
+def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turns: int) -> None:
+    chance = random.Random(7)
+    script = Script(lambda body, before: chance.choice(FAULTS) if chance.random() < 0.2 else None)
+    items = open_items(160 // turns)
+    samples = items if turns == 1 else [Dialogue(item.id) for item in items]
+    with model_server(script) as server:
+        ended = ask(server.url, tmp_path, samples, RunConfig(concurrency=16, retries=QUICK))
+        assert server.seen.requests == 160 + ended.progress.retries
+        assert server.seen.most_open <= 16
+    assert ended.stopped == ""
+    assert ended.progress.retries > 20
+    assert ended.progress.ledger[Outcome.ANSWERED] == ended.progress.ledger.asked == len(items)
+    assert (ended.progress.input_tokens, ended.progress.output_tokens) == (16_000, 1_600)
+    answers = list(read_answers(tmp_path / RESPONSES, items))
+    assert [answer.item for answer in answers] == [item.id for item in items]
+    asked = [(item.id, turn) for item in items for turn in range(turns)]
+    if turns == 1:
+        assert [answer.answer for answer in answers] == [usual_answer(item) for item in items]
+    else:
+        steps = turns_in(tmp_path)
+        assert [(line["item"], line["turn"]) for line in steps] == asked
+        last = [line["text"] for line in steps if line["turn"] == turns - 1]
+        assert [answer.answer for answer in answers] == last
+    assert len((tmp_path / AUDIT).read_text().splitlines()) == 160 + ended.progress.retries
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
+from inference_runs import QUICK, ask
+from medeval.inference.run import RunConfig
+from test_inference_runs import samples_of
+samples = samples_of({sys.argv[4]: 40})
+ask(sys.argv[2], Path(sys.argv[3]), samples, RunConfig(concurrency=4, retries=QUICK))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "file"), [("items", RESPONSES), ("dialogues", STEPS)])
+def test_a_killed_run_goes_on_in_the_turn_where_it_was(
+    tmp_path: Path, kind: str, file: str
+) -> None:
+    chance = random.Random(3)
+    script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))
+    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+    with model_server(script) as server:
+        tests = str(Path(__file__).parent)
+        command = [sys.executable, "-c", KILLED, tests, server.url, str(killed), kind]
+        process = subprocess.Popen(command)
+        journal = killed / file
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.read_bytes().count(b"\n") >= 18):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        kept = len(read_lines(journal))
+        with journal.open("ab") as torn:
+            torn.write(b'{"item":"item-0')  # the line that was being written
+        asked = server.seen.requests
+        ask(server.url, killed, samples_of({kind: 40}))
+        new = read_lines(journal)[kept:]
+        assert kept + len(new) == 40 * (1 if kind == "items" else TURNS)
+        assert server.seen.requests == asked + sum(line["measured"]["attempts"] for line in new)
+        ask(server.url, undisturbed, samples_of({kind: 40}))
+    assert len(content(killed)) == 40
+    assert content(killed) == content(undisturbed)
+    assert turns_in(killed) == turns_in(undisturbed)
+
+
+def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.ledger.asked == 5:
+            raise KeyboardInterrupt
+
+    items = open_items(12)
+    options = RunConfig(retries=QUICK, concurrency=3, on_progress=interrupt)
+    with model_server() as server:
+        with pytest.raises(KeyboardInterrupt):
+            ask(server.url, tmp_path, items, options)
+        assert len(lines(tmp_path)) == 5
+        ended = ask(server.url, tmp_path, items)
+    assert (ended.progress.before, ended.progress.ledger[Outcome.ANSWERED]) == (5, 12)
+
+
+def test_items_are_read_as_they_are_needed_and_a_broken_one_ends_the_run(tmp_path: Path) -> None:
+    ended = most_ahead = 0
+
+    def note(progress: Progress) -> None:
+        nonlocal ended
+        ended = progress.ledger.asked
+
+    def items() -> Iterator[Item]:
+        nonlocal most_ahead
+        for number, item in enumerate(open_items(40)):
+            most_ahead = max(most_ahead, number - ended)
+            yield item
+        raise UserError("line 41 is broken")
+
+    options = RunConfig(concurrency=3, retries=QUICK, on_progress=note)
+    with model_server() as server, pytest.raises(UserError, match="line 41 is broken"):
+        ask(server.url, tmp_path, items(), options)
+    assert most_ahead <= 3
+    # Those under way came to their ends.
+    assert [line["outcome"] for line in lines(tmp_path)] == ["answered"] * 40
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_told_wait_is_kept_and_kept_by_all(tmp_path: Path, status: int) -> None:
+    told = error(status, "slow down", {"Retry-After": "0.6"})
+    times: list[float] = []
+
+    def fault(body: Body, before: int) -> Fault | None:
+        times.append(time.monotonic())
+        # The second item is under way when the first is told to wait; both go on after it.
+        return told if len(times) == 1 else slow(0.2) if len(times) == 2 else None
+
+    with model_server(Script(fault)) as server:
+        ask(server.url, tmp_path, open_items(5), RunConfig(concurrency=2, retries=QUICK))
+    assert len(times) == 6
+    assert times[2] - times[0] >= 0.6
+
+
+def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path) -> None:
+    all_slots = threading.Barrier(4)
+
+    def fault(body: Body, before: int) -> Fault | None:
+        if before == 0:
+            return SERVER
+        all_slots.wait(timeout=30)
+        return None
+
+    with model_server(Script(fault)) as server:
+        ended = ask(
+            server.url,
+            tmp_path,
+            open_items(12),
+            RunConfig(concurrency=4, retries=QUICK),
+            timeout=60.0,
+        )
+    assert ended.progress.ledger[Outcome.ANSWERED] == 12
+
+
+def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:
+    rules = [
+        {"role": "system", "status": 400, "message": "System role not supported"},
+        {"body": '{"count": 7}'},
+    ]
+
+    async def counted(url: str) -> int:
+        provider = provider_of(url, tmp_path)
+        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+        try:
+            return await ServerTokens(provider).count(Item("a", messages, "open"))
+        finally:
+            await provider.close()
+
+    with model_server(RuledEndpoint(rules).script) as server:
+        assert asyncio.run(counted(server.url)) == 7
+        assert server.seen.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
+
+
+def test_the_client_is_loaded_only_to_ask() -> None:
+    program = (
+        "import sys, medeval.inference.engine, medeval.inference.batch;"
+        "print(sorted({'openai', 'httpx2'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (loaded.returncode, loaded.stdout, loaded.stderr) == (0, "[]\n", "")
