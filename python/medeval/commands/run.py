@@ -76,23 +76,30 @@ def _run(context: typer.Context, **given: Any) -> None:
     options = parse_arguments(given["env_args"], given["task_option"] or ())
     tasks, models = given["task"] or [None], given["model"] or [None]
     is_whole = True
-    with graceful_exit(lambda: "nothing was asked; start the same command again"):
-        if given["resume"] is not None:
-            is_whole = execute(*resume(given, options))
-            tasks = []
+    # What is executed says itself how far it is, and by which signal it was ended.
+    before_asking = partial(
+        graceful_exit, lambda: "nothing was asked; start the same command again"
+    )
+    if given["resume"] is not None:
+        with before_asking():
+            resumed = resume(given, options)
+        is_whole = execute(*resumed)
+        tasks = []
+    with before_asking():
         kinds = [one and registry.task_class(registry.canonical_name(one)).Options for one in tasks]
-        for name, kind in zip(tasks, kinds, strict=True):
-            own = {**options, **(given_options(kind, given) if kind else {})}
-            # An option goes to the tasks that have it, and to all if none has it.
-            others = {option for one in kinds if one for option in one.model_fields}
-            if len(tasks) > 1 and kind:
-                others.difference_update(kind.model_fields)
-                own = {option: value for option, value in own.items() if option not in others}
-            for model in models:
-                several = len(tasks) * len(models) > 1
-                one = {**given, "task": name, "model": model, "may_resume": several}
+    for name, kind in zip(tasks, kinds, strict=True):
+        own = {**options, **(given_options(kind, given) if kind else {})}
+        # An option goes to the tasks that have it, and to all if none has it.
+        others = {option for one in kinds if one for option in one.model_fields}
+        if len(tasks) > 1 and kind:
+            others.difference_update(kind.model_fields)
+            own = {option: value for option, value in own.items() if option not in others}
+        for model in models:
+            several = len(tasks) * len(models) > 1
+            one = {**given, "task": name, "model": model, "may_resume": several}
+            with before_asking():
                 run = start(one, dict(own))
-                is_whole = (run is None or execute(run, one)) and is_whole
+            is_whole = (run is None or execute(run, one)) and is_whole
     if not is_whole:
         raise typer.Exit(1)
 
@@ -330,10 +337,8 @@ def _export(run: TaskRun, given: Mapping[str, Any]) -> bool:
     from medeval.inference.batch import export_batch
 
     run.require_batch()
-    path, guard = (
-        given["export_prompts"],
-        DataUseGuard(read_endpoints(given["endpoints"]), run.folder / AUDIT),
-    )
+    path = given["export_prompts"]
+    guard = DataUseGuard(read_endpoints(given["endpoints"]), run.folder / AUDIT)
     count = export_batch(run, run.task.items(run.limit), guard, path)
     run.record_alone()
     if run.made:
