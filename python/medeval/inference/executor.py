@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under
 from medeval.inference.errors import FOR_ALL, CallFailedError, Failure, Kind
-from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line
 from medeval.inference.types import Completion, Request
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 # it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in
 # the same words; and that reached nobody.
 BY_WORDS, DECLINED, REFUSED, UNREACHED = 2, 5, 10, 5
-# Seconds in which an endpoint refuses what it does not take; a reply may take longer.
-_LONGEST_OPENING = 1.0
 _OK = 200
 _UNAUTHORIZED = 401
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
@@ -172,8 +169,6 @@ class RequestExecutor:
         # How often each item was told what may be true of all, without a reply between.
         self._told: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._refusal: tuple[int | None, str, str] | None = None
-        # Whether the first request is on its way, and whether others need not wait for it.
-        self._is_opened, self._opened = False, asyncio.Event()
         self._not_before = 0.0
         slots = max(1, config.concurrency)
         self._limiter, self.breaker = AdaptiveLimiter(slots), CircuitBreaker(slots)
@@ -188,51 +183,35 @@ class RequestExecutor:
         self._ledger = ledger
         self._budget.spent += ledger.before.charged
         self._has_answered = any("text" in line for line in lines)
-        if self._has_answered or self._model.address == IN_PROCESS:
-            self._is_opened = True
-            self._opened.set()
 
     async def call(self, request: Request) -> CallResult | None:
-        """Ask until there is a reply or a failure that stays; None if the run stopped before.
-
-        Others wait for the first request of a run, for a moment: its refusal would be theirs too.
-        """
+        """Ask until there is a reply or a failure that stays; None if the run stopped before."""
         name = f"{request.item.id}/{request.item.sample}"
         made = CallResult()
-        is_first, self._is_opened = not self._is_opened, True
-        if not is_first and not self._has_answered:
-            await _within(_LONGEST_OPENING, self._opened)
-            self._opened.set()  # it takes its time; no other request waits for it again
-        try:
-            while not await _within(self._not_before - time.monotonic(), self.stop):
-                made.attempts += 1
-                answer = await self._attempt(request, made)
-                if answer is None:
-                    return None
-                made.answer = answer
-                if isinstance(answer, Completion):
-                    return made
-                if self._is_of_all(answer, name):
-                    self.stop_for(answer, request)
-                    return None
-                self._opened.set()  # what it was told is no refusal of all others
-                if not self._retries.may_retry(answer, made.attempts):
-                    if many := self.breaker.trips(answer, made.call):
-                        told = f"{answer.sentence()}, for {many} items in a row and all attempts"
-                        self._stop_because(f"{told}: {self._model.address}")
-                    return None if many else made
-                if self._retries.asks_too_much(answer):
-                    answer = replace(answer, retry_after=None)
-                if answer.retry_after is not None:  # all other items wait too
-                    until = time.monotonic() + answer.retry_after
-                    self._not_before = max(self._not_before, until)
-                if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
-                    return None
-            return None
-        finally:
-            if is_first:
-                self._opened.set()
-                await asyncio.sleep(0)  # the others are on their way before this reply is read
+        while not await _within(self._not_before - time.monotonic(), self.stop):
+            made.attempts += 1
+            answer = await self._attempt(request, made)
+            if answer is None:
+                return None
+            made.answer = answer
+            if isinstance(answer, Completion):
+                return made
+            if self._is_of_all(answer, name):
+                self.stop_for(answer, request)
+                return None
+            if not self._retries.may_retry(answer, made.attempts):
+                if many := self.breaker.trips(answer, made.call):
+                    told = f"{answer.sentence()}, for {many} items in a row and all attempts"
+                    self._stop_because(f"{told}: {self._model.address}")
+                return None if many else made
+            if self._retries.asks_too_much(answer):
+                answer = replace(answer, retry_after=None)
+            if answer.retry_after is not None:  # all other items wait too
+                until = time.monotonic() + answer.retry_after
+                self._not_before = max(self._not_before, until)
+            if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
+                return None
+        return None
 
     def stop_for(self, failure: Failure, request: Request | None = None) -> None:
         """Make no more calls, since every one of them would fail in the same way.
