@@ -69,14 +69,14 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.openai_model import OpenAIModel
     from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
-    from medeval.inference.types import Item
+    from medeval.inference.types import Sample
     from medeval.judging.jury import Judge, Jury
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import shipped_rubric
     from medeval.judging.running import Judging
 
     items = [
-        Item(f"{number:05}", [{"role": "user", "content": question(number)}], "open")
+        Sample(f"{number:05}", [{"role": "user", "content": question(number)}], "open")
         for number in range(count)
     ]
 

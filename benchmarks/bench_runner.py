@@ -17,7 +17,7 @@ from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns
 from benchmarks.pages import Benchmark, say
 
 if TYPE_CHECKING:
-    from medeval.inference.types import Item
+    from medeval.inference.types import Sample
 
 MODULE = "benchmarks.bench_runner"
 MODEL, ANSWER = "bench", "A"
@@ -46,12 +46,12 @@ def memory(concurrency: int = 64, few: int = 5_000, many: int = 50_000) -> dict[
     return found
 
 
-def items(count: int) -> Iterator[Item]:
+def items(count: int) -> Iterator[Sample]:
     """Yield the items, each with a text of its own."""
-    from medeval.inference.types import Item
+    from medeval.inference.types import Sample
 
     for number in range(count):
-        yield Item(f"{number:08}", [{"role": "user", "content": f"{number}. {NOTE}"}], "open")
+        yield Sample(f"{number:08}", [{"role": "user", "content": f"{number}. {NOTE}"}], "open")
 
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
@@ -79,7 +79,7 @@ def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], P
         client = AsyncOpenAI(api_key="none", base_url=url)
         limit = asyncio.Semaphore(concurrency)
 
-        async def one(item: Item) -> dict[str, str | None]:
+        async def one(item: Sample) -> dict[str, str | None]:
             async with limit:
                 told = str(item.messages[0]["content"])
                 made = await client.chat.completions.create(

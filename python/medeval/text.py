@@ -95,7 +95,7 @@ _END_OF_PART = re.compile(r"<\|(?:end|return|call|start|channel)\|>", re.IGNOREC
 
 
 @dataclass(frozen=True)
-class Reply:
+class SplitReply:
     """A reply without its thinking.
 
     Attributes:
@@ -110,7 +110,7 @@ class Reply:
     state: State
 
 
-def split_thinking(text: str) -> Reply:
+def split_thinking(text: str) -> SplitReply:
     """Take the thinking out of a reply, and what it goes on with behind its end.
 
     A tag before the answer holds thought, whatever it is called, unless its name is an answer's:
@@ -121,11 +121,11 @@ def split_thinking(text: str) -> Reply:
     """
     thought, final = _channels(text)
     if final is None:
-        return Reply("", _joined(thought), "truncated_reasoning")
+        return SplitReply("", _joined(thought), "truncated_reasoning")
     blocks, rest = _first_blocks(final)
     thought += blocks
     if rest is None:
-        return Reply("", _joined(thought), "truncated_reasoning")
+        return SplitReply("", _joined(thought), "truncated_reasoning")
     reply = _without_blocks(rest)
     return replace(reply, thinking=_joined([*thought, reply.thinking])) if thought else reply
 
@@ -160,7 +160,7 @@ def _first_blocks(text: str) -> tuple[list[str], str | None]:
         text = text[end.end() :]
 
 
-def _without_blocks(text: str) -> Reply:
+def _without_blocks(text: str) -> SplitReply:
     answer: list[str] = []
     thinking: list[str] = []
     is_thinking = False
@@ -182,7 +182,7 @@ def _without_blocks(text: str) -> Reply:
         is_thinking = not _is_end(tag)
     rest = text[read:]
     if is_thinking:
-        return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
+        return SplitReply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
     left = "".join([*answer, rest])
     # What it goes on with behind its end is left out.
     ends = (end for end in _END.finditer(left) if not _is_quoted(left, end, in_sentence=True))
@@ -190,7 +190,7 @@ def _without_blocks(text: str) -> Reply:
     left = (left if end is None else left[: end.start()]).strip()
     if whole := _ONE_ANSWER.fullmatch(left):
         left = (whole["angle"] or whole["bar"] or "").strip()
-    return Reply(left, _joined(thinking), "complete" if left else "empty")
+    return SplitReply(left, _joined(thinking), "complete" if left else "empty")
 
 
 def _is_quoted(text: str, tag: re.Match[str], *, in_sentence: bool) -> bool:

@@ -12,21 +12,21 @@ from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Item, Model
+from medeval.inference.types import Model, Sample
 
 MODEL = "tested-model"
 QUICK = RetryPolicy(attempts=8, first_wait=0.01, longest_wait=0.05)
 
 
-def open_items(count: int) -> list[Item]:
+def open_items(count: int) -> list[Sample]:
     return [open_item(f"item-{number:03}") for number in range(count)]
 
 
-def open_item(name: str) -> Item:
-    return Item(name, [{"role": "user", "content": f"question {name}"}], "open")
+def open_item(name: str) -> Sample:
+    return Sample(name, [{"role": "user", "content": f"question {name}"}], "open")
 
 
-def usual_answer(item: Item) -> str:
+def usual_answer(item: Sample) -> str:
     """Return what the server answers unless a script says otherwise."""
     prompt = str(item.messages[-1]["content"])
     return f"answer {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
@@ -42,7 +42,7 @@ def provider_of(
 def ask(
     url: str,
     folder: Path,
-    items: Iterable[Item],
+    items: Iterable[Sample],
     options: RunConfig | None = None,
     gate: DataUseGuard | None = None,
     **changed: Any,

@@ -12,7 +12,7 @@ from inference_runs import QUICK
 from model_server import Body, prompt_of
 
 from medeval.inference.run import RunConfig
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.judging.jury import Judge, Jury
 from medeval.judging.prompt import STANDARD, Subject, Variant, blocks_in, marker_in
 from medeval.judging.results import JudgingResults
@@ -78,7 +78,7 @@ def judged(url: str, folder: Path, listed: Sequence[Subject], **of_the_jury: Any
 def function_judge(name: str, reply: Callable[[str, str], str]) -> Judge:
     """Return a judge in this process that sees the answer and its marker."""
 
-    def judge(item: Item) -> str:
+    def judge(item: Sample) -> str:
         return reply(blocks_in(item.messages)["answer"], marker_in(item.messages))
 
     return Judge(name, function=judge)

@@ -14,7 +14,7 @@ from model_server import Body, Fault, Script, model_server
 
 OPTIONS = ["甲项", "乙项", "丙项", "丁项"]
 ANSWER = "答案：A"
-Reply = str | Mapping[str, Any] | Fault
+Answered = str | Mapping[str, Any] | Fault
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def questions_file(
 def asked(
     main: Main,
     folder: Path,
-    replies: Sequence[Reply] | Callable[[Body], Reply],
+    replies: Sequence[Answered] | Callable[[Body], Answered],
     count: int = 0,
     *flags: str | Path,
     usage: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from medeval.errors import UserError
-from medeval.metrics.metric import Item
+from medeval.metrics.metric import Sample
 from medeval.metrics.registry import default_registry
 from medeval.metrics.texts import BertScorer
 
@@ -20,8 +20,8 @@ REFERENCE = "patient with fever no cough"
 HYPOTHESIS = "patient is with chest pain"
 
 
-def item(output: str, reference: str = REFERENCE) -> Item:
-    return Item({}, {"summary": reference}, {"summary": output}, "summary")
+def item(output: str, reference: str = REFERENCE) -> Sample:
+    return Sample({}, {"summary": reference}, {"summary": output}, "summary")
 
 
 def test_the_score_is_the_one_of_the_definition(encoder: Path) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import anyio
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
 from inspect_ai.model import (
     GenerateConfig,
     ModelOutput,
@@ -32,7 +33,7 @@ from inspect_ai.tool import ToolInfo
 from medeval.adapters.replay import asked, score_lines
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, normalized, read_endpoints
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Completion, Item, Request, ToolCall, Usage, body_of
+from medeval.inference.types import Reply, Request, Sample, ToolCall, Usage, body_of
 from medeval.tasks import registry
 from medeval.tasks.task import AskedTask
 
@@ -56,7 +57,7 @@ class _Model:
         self._inspected, self._guard = model, guard
         self._loop = asyncio.get_running_loop()
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """Ask within inspect's own event loop."""
         if not request.item.is_open:
             AUDIT_FILE.parent.mkdir(mode=0o700, exist_ok=True)
@@ -67,7 +68,7 @@ class _Model:
     async def close(self) -> None:
         """Nothing was opened."""
 
-    async def _generate(self, request: Request) -> Completion:
+    async def _generate(self, request: Request) -> Reply:
         parameters = request.all_parameters
         tools = [ToolInfo.model_validate(one["function"]) for one in parameters.get("tools", ())]
         form = parameters.get("response_format", {}).get("json_schema")
@@ -82,7 +83,7 @@ class _Model:
         return await _completion(output)
 
 
-async def _completion(output: ModelOutput) -> Completion:
+async def _completion(output: ModelOutput) -> Reply:
     message, usage = output.message, output.usage
     (as_sent,) = await messages_to_openai([message])
     counts = Usage()
@@ -98,7 +99,7 @@ async def _completion(output: ModelOutput) -> Completion:
         for one in message.tool_calls or ()
     )
     reason = "tool_calls" if calls else _REASONS.get(output.stop_reason, output.stop_reason)
-    return Completion(
+    return Reply(
         message.text,
         finish_reason=reason,
         model=output.model,
@@ -140,9 +141,9 @@ def _task(name: str, kind: type[AskedTask]) -> Callable[..., Task]:
     return task(make)
 
 
-def _sample(item: Item) -> Sample:
+def _sample(item: Sample) -> InspectSample:
     text = json.dumps(list(item.messages), ensure_ascii=False)
-    return Sample(
+    return InspectSample(
         id=f"{item.id}#{item.sample}",
         input=text if item.is_open else _WITHHELD,
         metadata={"item": item.id, "sample": item.sample},

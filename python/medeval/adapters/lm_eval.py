@@ -20,11 +20,11 @@ from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, settings_of
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.models.text_files import write_text
 from medeval.tasks import registry
 from medeval.tasks.run_record import RunRecord
-from medeval.tasks.task import ItemTask
+from medeval.tasks.task import SampleTask
 
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
 
@@ -49,7 +49,7 @@ def write_task(
         UserError: no such task, one that is a conversation, or text that may not go there.
     """
     task = registry.start(name, options)
-    if not isinstance(task, ItemTask):
+    if not isinstance(task, SampleTask):
         raise UserError(
             f"{task.name} is a conversation: what is asked next depends on the reply, so"
             " lm-evaluation-harness cannot run it."
@@ -155,7 +155,7 @@ class FolderScores:
             record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
             record._folder = self._folder
             task = registry.resume(record)
-            if not isinstance(task, ItemTask):
+            if not isinstance(task, SampleTask):
                 raise UserError(f"{self._folder} is of {task.name}, which is a conversation.")
             known = {(item.id, item.sample): item for item in task.items()}
             pairs = [(known[item, sample], text) for item, sample, text in given]
@@ -163,7 +163,7 @@ class FolderScores:
         return self._found.get(name, float("nan"))
 
 
-def _document(item: Item) -> dict[str, Any]:
+def _document(item: Sample) -> dict[str, Any]:
     parts = [str(message["content"]) for message in item.messages]
     return {"item": item.id, "sample": item.sample, "prompt": "\n\n".join(parts)}
 
@@ -172,7 +172,7 @@ def _identifier(metric: str) -> str:
     return "metric_" + "".join(one if one.isalnum() else "_" for one in metric)
 
 
-def _scores(task: ItemTask, replies: Sequence[tuple[Item, str]]) -> dict[str, float]:
+def _scores(task: SampleTask, replies: Sequence[tuple[Sample, str]]) -> dict[str, float]:
     """Return the metrics of replies, as a run that got them has them."""
     texts = {(item.id, item.sample): text for item, text in replies}
     with TemporaryDirectory() as place:

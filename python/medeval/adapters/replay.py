@@ -11,13 +11,15 @@ from typing import Any
 
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
-from medeval.inference.types import Episode, Item, Model
+from medeval.inference.types import Episode, Model, Sample
 from medeval.judging.jury import jury_of
 from medeval.tasks.judged import judge, judged
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
 
-def asked(task: AskedTask, model: Model, samples: Iterable[Item | Episode]) -> list[dict[str, Any]]:
+def asked(
+    task: AskedTask, model: Model, samples: Iterable[Sample | Episode]
+) -> list[dict[str, Any]]:
     """Ask samples of a task, each with its retries and rounds, and return the lines of their ends.
 
     Raises:

@@ -39,7 +39,7 @@ from medeval.inference.journal import Line
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import RunConfig, settings_of
 from medeval.inference.secrets import key_from_environment, without_key
-from medeval.inference.types import Item, Outcome, Request, canonical, texts_of
+from medeval.inference.types import Outcome, Request, Sample, canonical, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json
 
@@ -215,11 +215,11 @@ def chat_model(
             )
         schema = response_format_for(task) if json_schema else None
         form = {"response_format": schema} if schema else {}
-        found: dict[str, tuple[Item, list[int]]] = {}
+        found: dict[str, tuple[Sample, list[int]]] = {}
         for place, row in enumerate(call.rows):
             messages = messages_for(task, row)
             key = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
-            item = Item(key, messages, call.data_class, parameters=form)
+            item = Sample(key, messages, call.data_class, parameters=form)
             found.setdefault(key, (item, []))[1].append(place)
 
         def output(text: str, item: str) -> Row | None:

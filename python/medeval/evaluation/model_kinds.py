@@ -21,7 +21,7 @@ from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
-from medeval.inference.types import Completion, Item, Model, Outcome, Request
+from medeval.inference.types import Model, Outcome, Reply, Request, Sample
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
@@ -65,7 +65,7 @@ class Asked(NamedTuple):
     """
 
     model: Model
-    items: Sequence[tuple[Item, Sequence[int]]]
+    items: Sequence[tuple[Sample, Sequence[int]]]
     config: RunConfig
     read: Callable[[Line | None, Sequence[int]], list[Row]]
 
@@ -147,10 +147,10 @@ class BatchModel:
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """See `Model`."""
         text = json.dumps(await self._answer(request))
-        return Completion(text, finish_reason="stop", model=self.model)
+        return Reply(text, finish_reason="stop", model=self.model)
 
     async def close(self) -> None:
         """See `Model`."""
@@ -191,7 +191,7 @@ def in_batches(
         # The batch as text names the request.
         body = json.dumps([call.rows[one] for one in batch], default=repr)
         messages = [{"role": "user", "content": body}]
-        items.append((Item(",".join(map(str, batch)), messages, call.data_class), batch))
+        items.append((Sample(",".join(map(str, batch)), messages, call.data_class), batch))
 
     def output(given: Any, attempts: int) -> Row:
         if isinstance(given, dict):
@@ -209,7 +209,7 @@ def in_batches(
             kind, wrong["returned"] = "WrongLength", len(given)
         return [failed(kind, attempts, **wrong) for _ in range(count)]
 
-    def can_read(item: Item, text: str) -> bool:
+    def can_read(item: Sample, text: str) -> bool:
         return not any("error" in output for output in aligned(text, item.id.count(",") + 1, 1))
 
     def read(line: Line | None, places: Sequence[int]) -> list[Row]:

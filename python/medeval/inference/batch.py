@@ -22,7 +22,7 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, line_of
 from medeval.inference.openai_replies import NoCompletionError, read_completion
 from medeval.inference.run import CanRead, Progress, Run
-from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
+from medeval.inference.types import Outcome, Reply, Request, Sample, body_of, canonical
 from medeval.text import split_thinking
 
 URL = "/v1/chat/completions"
@@ -53,7 +53,7 @@ def custom_id(request: Request) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Path) -> int:
+def export_batch(run: Run, items: Iterable[Sample], guard: DataUseGuard, path: Path) -> int:
     """Write the prompts as a batch file with mode 0600; return how many.
 
     Raises:
@@ -85,7 +85,7 @@ def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Pat
 
 def import_batch(
     run: Run,
-    items: Iterable[Item],
+    items: Iterable[Sample],
     answers: Sequence[Path],
     prices: Prices | None = None,
     can_read: CanRead | None = None,
@@ -108,7 +108,7 @@ def import_batch(
     imported, unmatched = Imported(), _by_custom_id(answers)
     with Journal(run.journal) as journal, CostLedger(run.journal, journal.lines()) as ledger:
         outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
-        matched: list[tuple[Request, Completion | Failure]] = []
+        matched: list[tuple[Request, Reply | Failure]] = []
         for request in _requests(run, items):
             read = unmatched.pop(custom_id(request), None)
             before = outcomes.get((request.item.id, request.item.sample))
@@ -132,8 +132,8 @@ def import_batch(
             journal.discard(lambda line: (line["item"], line["sample"]) in mended)
         for request, read in matched:
             measured: dict[str, Any] = {"seconds": None, "attempts": 1}
-            cost = price.cost(read.usage) if price and isinstance(read, Completion) else None
-            if isinstance(read, Completion):
+            cost = price.cost(read.usage) if price and isinstance(read, Reply) else None
+            if isinstance(read, Reply):
                 charged = cost or Decimal(0)
                 measured["charged"] = str(charged)
                 if price is not None or ledger.is_kept:
@@ -150,7 +150,7 @@ def import_batch(
     return imported
 
 
-def _requests(run: Run, items: Iterable[Item]) -> Iterator[Request]:
+def _requests(run: Run, items: Iterable[Sample]) -> Iterator[Request]:
     """Yield the request of each item.
 
     Raises:
@@ -164,8 +164,8 @@ def _requests(run: Run, items: Iterable[Item]) -> Iterator[Request]:
         yield run.request(item)
 
 
-def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
-    found: dict[str, Completion | Failure] = {}
+def _by_custom_id(paths: Iterable[Path]) -> dict[str, Reply | Failure]:
+    found: dict[str, Reply | Failure] = {}
     for path in paths:
         try:
             lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -185,7 +185,7 @@ def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
     return found
 
 
-def _answer(line: Mapping[str, Any]) -> Completion | Failure:
+def _answer(line: Mapping[str, Any]) -> Reply | Failure:
     """Return what one line brought; a request that the endpoint did not come to is a timeout."""
     told, response = line.get("error"), line.get("response")
     if isinstance(told, Mapping):

@@ -30,12 +30,12 @@ from medeval.inference.journal import SAID, Journal, Line, failure_of, line_of
 from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.types import (
-    Completion,
     Episode,
     Finished,
-    Item,
     Outcome,
+    Reply,
     Request,
+    Sample,
     ToolCall,
     Turn,
     Usage,
@@ -52,7 +52,7 @@ _LET_IT_CALL = (
 )
 
 
-async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
+async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConfig) -> RunResult:
     """Bring all samples to their ends that the journal of the run does not answer yet.
 
     A conversation that ended as `config.retry` says goes on from the turn that failed if it is
@@ -69,7 +69,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
     samples = iter(samples)
     first = next(samples, None)
     samples = samples if first is None else chain([first], samples)
-    has_turns = first is not None and not isinstance(first, Item)
+    has_turns = first is not None and not isinstance(first, Sample)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(run.journal))
         steps = stack.enter_context(Journal(run.folder / STEPS)) if has_turns else None
@@ -131,19 +131,19 @@ class _Loop:
     """One start of a run."""
 
     run: Run
-    samples: Iterator[Item | Episode]
+    samples: Iterator[Sample | Episode]
     config: RunConfig
     journal: Journal
     steps: Journal | None
     executor: RequestExecutor
     progress: Progress = field(default_factory=Progress)
-    further: deque[Item] = field(default_factory=deque)
+    further: deque[Sample] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
     errors: list[Exception] = field(default_factory=list)
     # The last call of each that is under way, and those that have come to their ends but reached
     # nobody, until it is known whether that is an error of theirs.
     calls: dict[tuple[str, int], int] = field(default_factory=dict)
-    ended: dict[int, tuple[Item | Episode, Line]] = field(default_factory=dict)
+    ended: dict[int, tuple[Sample | Episode, Line]] = field(default_factory=dict)
     # Those that were told that there are no tools, and those whose calls could not be read.
     toolless: set[tuple[str, int]] = field(default_factory=set)
     unread: set[tuple[str, int]] = field(default_factory=set)
@@ -168,13 +168,13 @@ class _Loop:
             self.journal.append(line)
             self._end(sample, line, is_new=True)
 
-    def _take(self) -> Item | Episode | None:
+    def _take(self) -> Sample | Episode | None:
         """Return the next sample that has not come to its end; None if there is no more."""
         while True:
             sample = self.further.popleft() if self.further else next(self.samples, None)
             if sample is None:
                 return None
-            item = sample if isinstance(sample, Item) else sample.opening
+            item = sample if isinstance(sample, Sample) else sample.opening
             if (item.id, item.sample) in self.seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
             self.seen.add((item.id, item.sample))
@@ -183,11 +183,11 @@ class _Loop:
                 return sample
             self._end(sample, line, is_new=False)
 
-    async def _process(self, sample: Item | Episode) -> None:
+    async def _process(self, sample: Sample | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
         turns: list[Line] = []
         try:
-            if isinstance(sample, Item):
+            if isinstance(sample, Sample):
                 turn = await self._turn(turns, sample)
                 line = turns[-1]
                 if turn.completion is not None and turn.outcome is Outcome.ANSWERED:
@@ -203,19 +203,19 @@ class _Loop:
             if error.stops_the_run:
                 self.executor.stop_for(error.failure)
                 return
-            if isinstance(sample, Item):
+            if isinstance(sample, Sample):
                 line = turns[-1]
             else:
                 line = self._episode_line(sample, failed(error.failure), turns)
         except Exception:
-            if isinstance(sample, Item) and turns and "text" in turns[-1]:
+            if isinstance(sample, Sample) and turns and "text" in turns[-1]:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
                 self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
             raise
         self.ended[self.calls.pop((line["item"], line["sample"]), 0)] = sample, line
         self.settle()
 
-    async def _turn(self, turns: list[Line], item: Item) -> Turn:
+    async def _turn(self, turns: list[Line], item: Sample) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
 
         Raises:
@@ -246,7 +246,7 @@ class _Loop:
         # Whether all others would meet it too is decided where the call was made.
         raise CallFailedError(failure, is_of_the_item=True)
 
-    def _with_tools(self, request: Request, answer: Completion | Failure) -> Completion | Failure:
+    def _with_tools(self, request: Request, answer: Reply | Failure) -> Reply | Failure:
         """Return an answer with the calls of tools that the server left in its text.
 
         Raises:
@@ -285,7 +285,7 @@ class _Loop:
         A sum over its turns of which a part is unknown is unknown.
         """
         replies = [line for line in turns if "text" in line]
-        last = _completion_of(replies[-1]) if replies else Completion("")
+        last = _completion_of(replies[-1]) if replies else Reply("")
         answer = finished.failure or replace(last, text=finished.text, tool_calls=())
         costs = [line["cost"] for line in turns]
         measured = [line["measured"] for line in turns]
@@ -308,8 +308,8 @@ class _Loop:
             episode={"turns": len(turns), "reason": finished.reason, **finished.record},
         )
 
-    def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
-        if self.config.follow_up is not None and isinstance(sample, Item):
+    def _end(self, sample: Sample | Episode, line: Line, is_new: bool) -> None:
+        if self.config.follow_up is not None and isinstance(sample, Sample):
             further = self.config.follow_up(sample, line)
             self.further += [] if further is None else [further]
         self.progress.add(line, is_new)
@@ -317,9 +317,9 @@ class _Loop:
             self.config.on_progress(self.progress)
 
 
-def _completion_of(line: Line) -> Completion:
+def _completion_of(line: Line) -> Reply:
     """Read back the reply that a line holds."""
-    return Completion(
+    return Reply(
         **{name: line.get(name, "") for name in SAID},
         usage=Usage(**(line.get("usage") or {})),
         tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),

@@ -18,7 +18,7 @@ from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under
 from medeval.inference.errors import FOR_ALL, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line
-from medeval.inference.types import Completion, Request
+from medeval.inference.types import Reply, Request
 
 if TYPE_CHECKING:
     from medeval.inference.run import Run, RunConfig
@@ -127,7 +127,7 @@ class CallResult:
         call: the number of the last one among all calls of the run.
     """
 
-    answer: Completion | Failure = field(init=False)
+    answer: Reply | Failure = field(init=False)
     attempts: int = 0
     cost: Decimal | None = Decimal(0)
     charged: Decimal = Decimal(0)
@@ -194,7 +194,7 @@ class RequestExecutor:
             if answer is None:
                 return None
             made.answer = answer
-            if isinstance(answer, Completion):
+            if isinstance(answer, Reply):
                 return made
             if self._is_of_all(answer, name):
                 self.stop_for(answer, request)
@@ -258,7 +258,7 @@ class RequestExecutor:
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _attempt(self, request: Request, made: CallResult) -> Completion | Failure | None:
+    async def _attempt(self, request: Request, made: CallResult) -> Reply | Failure | None:
         """Make one call when there is a place and money for it; None if the run stopped before."""
         async with self._limiter.place():
             if self.stop.is_set():
@@ -277,8 +277,8 @@ class RequestExecutor:
             number, cost = 0, None
             try:
                 number = self._ledger.begin(most)
-                answer: Completion | Failure = await self._model.ask(request)
-                if isinstance(answer, Completion) and self._price is not None:
+                answer: Reply | Failure = await self._model.ask(request)
+                if isinstance(answer, Reply) and self._price is not None:
                     cost = self._price.cost(answer.usage)
             except CallFailedError as error:
                 answer = error.failure
@@ -296,7 +296,7 @@ class RequestExecutor:
             self._run.update("learned", self._model.fallbacks.learned)
             if isinstance(answer, Failure) and answer.is_unreached:
                 return answer
-            if isinstance(answer, Completion):
+            if isinstance(answer, Reply):
                 self._has_answered = True
                 self._told.clear()
                 self._limiter.hear(was_refused=False)

@@ -25,7 +25,7 @@ from medeval.errors import UserError, first_fault
 from medeval.files import drop_torn_line, end_of_whole_lines, hold, not_written, numbered_lines
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Completion, Outcome, Request
+from medeval.inference.types import Outcome, Reply, Request
 
 Line = dict[str, Any]
 
@@ -99,7 +99,7 @@ class _Line(_Form):
 
 def line_of(
     request: Request,
-    answer: Completion | Failure,
+    answer: Reply | Failure,
     cost: Decimal | None,
     measured: Mapping[str, Any],
     **more: Any,

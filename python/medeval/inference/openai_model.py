@@ -34,7 +34,7 @@ from medeval.inference.errors import (
 from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, normalized
 from medeval.inference.openai_replies import read_reply
 from medeval.inference.secrets import key_from_environment, secret_places, without_key
-from medeval.inference.types import Completion, Message, Request, body_of, texts_of
+from medeval.inference.types import Message, Reply, Request, body_of, texts_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -211,7 +211,7 @@ class OpenAIModel:
         key_from_environment(key_variable, os.environ)
         _import_client()
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """Ask once; a refused request is repeated without one part at a time until that helps.
 
         A part is left out for good where that brings an answer, or at least another refusal: then
@@ -249,7 +249,7 @@ class OpenAIModel:
             await self._client.close()
             self._client = None
 
-    async def _post(self, request: Request, fallbacks: ParameterFallbacks) -> Completion | Failure:
+    async def _post(self, request: Request, fallbacks: ParameterFallbacks) -> Reply | Failure:
         body = {
             **body_of(request, fallbacks.parameters(request.all_parameters)),
             "messages": fallbacks.messages(request.item.messages),

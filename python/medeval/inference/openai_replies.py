@@ -24,7 +24,7 @@ from medeval.inference.errors import (
     failure_of_response,
     word,
 )
-from medeval.inference.types import Completion, Outcome, ToolCall, Usage
+from medeval.inference.types import Outcome, Reply, ToolCall, Usage
 from medeval.text import split_thinking, whole_json
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class NoCompletionError(ValueError):
         self.code = code
 
 
-def read_reply(body: str, asked: str) -> Completion | Failure:
+def read_reply(body: str, asked: str) -> Reply | Failure:
     """Read a chat completion; whatever it is instead is the failure of its item.
 
     It may come as an event stream, or with the end mark of one behind it. What is in another form
@@ -221,7 +221,7 @@ def end_of(finish_reason: str) -> str | None:
     return next((end for end, names in FINISH_REASONS.items() if name in names), None)
 
 
-def read_completion(body: object) -> Completion:
+def read_completion(body: object) -> Reply:
     """Read the body of a chat completion; halves of surrogate pairs in it become U+FFFD.
 
     Raises:
@@ -247,7 +247,7 @@ def read_completion(body: object) -> Completion:
     except ValueError:  # a number that is none of JSON
         is_sendable = False
     usage = _at(body, "usage")
-    return Completion(
+    return Reply(
         text=text_of(message.get("content")),
         reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
         refusal=_text_at(message, "refusal"),
@@ -315,7 +315,7 @@ def count_at(value: Any, *path: str) -> int | None:
     return found if is_count and 0 <= found < _MOST_TOKENS else None
 
 
-def outcome_of(completion: Completion) -> Outcome:
+def outcome_of(completion: Reply) -> Outcome:
     """Tell what kind of reply a completion is; whether a task can read it is the task's word."""
     end = end_of(completion.finish_reason)
     if completion.refusal or end == "declined":
@@ -331,9 +331,7 @@ def outcome_of(completion: Completion) -> Outcome:
     return _OUTCOMES[reply.state]
 
 
-def with_calls_in_text(
-    completion: Completion, tools: Sequence[Mapping[str, Any]]
-) -> Completion | None:
+def with_calls_in_text(completion: Reply, tools: Sequence[Mapping[str, Any]]) -> Reply | None:
     """Return a reply with the calls that stand in its text; as it is if there are none.
 
     None stands for calls that cannot be read, or not in one way alone.

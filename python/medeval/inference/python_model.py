@@ -20,7 +20,7 @@ from typing import Any
 from medeval.inference.errors import CallFailedError, Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Completion, Item, Request, body_of
+from medeval.inference.types import Reply, Request, Sample, body_of
 from medeval.text import whole
 
 
@@ -39,7 +39,7 @@ class PythonModel:
 
     def __init__(
         self,
-        function: Callable[[Item], str],
+        function: Callable[[Sample], str],
         name: str,
         guard: DataUseGuard,
         purpose: Purpose = "answer",
@@ -56,7 +56,7 @@ class PythonModel:
         self._timeout = timeout
         self._file = None if file is None else str(file.resolve())
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
         if self._file is not None:
@@ -70,7 +70,7 @@ class PythonModel:
         except RuntimeError as error:  # there is no thread to be had
             answer = _failure_of(error)
         if isinstance(answer, str):
-            return Completion(whole(answer), finish_reason="stop", model=self.model)
+            return Reply(whole(answer), finish_reason="stop", model=self.model)
         if not isinstance(answer, Failure):
             answer = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         raise CallFailedError(answer)
@@ -78,7 +78,7 @@ class PythonModel:
     async def close(self) -> None:
         """Nothing was opened."""
 
-    async def _called(self, item: Item) -> Any:
+    async def _called(self, item: Sample) -> Any:
         """Return what the function returns in a thread; a failure if it raises.
 
         A thread cannot be ended from outside. One that takes too long is left to itself, and ends

@@ -20,7 +20,7 @@ from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent
 from medeval.inference.errors import Kind, RetryPolicy
 from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.types import Episode, Item, Ledger, Model, Outcome, Request
+from medeval.inference.types import Episode, Ledger, Model, Outcome, Request, Sample
 from medeval.text import split_thinking, whole_json
 
 RUN = "run.json"
@@ -121,8 +121,8 @@ def reason_of(error: Mapping[str, Any]) -> str:
     return f"HTTP {status}" if status >= _FAULT else str(error["kind"])
 
 
-CanRead = Callable[[Item, str], bool]
-FollowUp = Callable[[Item, Line], Item | None]
+CanRead = Callable[[Sample, str], bool]
+FollowUp = Callable[[Sample, Line], Sample | None]
 
 
 @dataclass(frozen=True)
@@ -304,11 +304,11 @@ class Run:
         if errored or "errored" in self._content:
             self.update("errored", errored)
 
-    def request(self, item: Item) -> Request:
+    def request(self, item: Sample) -> Request:
         """Return an item with all that decides what comes back."""
         return Request(item, **{name: self.settings[name] for name in _Settings.__annotations__})
 
-    def execute(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
+    def execute(self, samples: Iterable[Sample | Episode], config: RunConfig) -> RunResult:
         """Ask all that has no answer yet, and wait for the end; see `engine.process`."""
         from medeval.inference.engine import process
 
@@ -350,7 +350,7 @@ class Answer:
     measured: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
+def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
     """Yield one answer for each item, in their order.
 
     Raises:

@@ -24,7 +24,7 @@ from medeval.inference.errors import (
 )
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
 from medeval.inference.openai_replies import count_at
-from medeval.inference.types import OPEN, Item, Model, Request, canonical
+from medeval.inference.types import OPEN, Model, Request, Sample, canonical
 
 DEFAULT_LIMIT = 8192
 
@@ -55,7 +55,7 @@ class EstimatedTokens:
         """What counts."""
         return "estimate" if self.encoding is None else "tiktoken"
 
-    async def count(self, item: Item) -> int:
+    async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them."""
         texts = []
         for message in item.messages:
@@ -86,7 +86,7 @@ class ServerTokens:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     counted_by: CountedBy = "server"
 
-    async def count(self, item: Item) -> int:
+    async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them.
 
         Raises:
@@ -100,7 +100,7 @@ class ServerTokens:
             attempt += 1
         return answer
 
-    async def attempt(self, item: Item) -> int | Failure:
+    async def attempt(self, item: Sample) -> int | Failure:
         """Ask the server once; what its template refuses is learned as from a reply."""
         provider, fallbacks = self.provider, self.provider.fallbacks
         request = Request(item, provider.address, provider.model, provider.parameters, "")
@@ -177,7 +177,7 @@ async def context_window(
                     break
             counter = ServerTokens(provider, retries or RetryPolicy())
             # Whether the server counts is asked with a word that is nobody's.
-            item = Item("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
+            item = Sample("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
             counter = None if isinstance(await counter.attempt(item), Failure) else counter
         finally:
             await provider.close()

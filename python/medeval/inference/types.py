@@ -22,7 +22,7 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Item:
+class Sample:
     """One question to a model, or one turn of a conversation.
 
     Attributes:
@@ -57,7 +57,7 @@ class Request:
         prompt_version: of the text around the item's own.
     """
 
-    item: Item
+    item: Sample
     endpoint: str
     model: str
     parameters: Mapping[str, Any]
@@ -140,7 +140,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Completion:
+class Reply:
     """One reply.
 
     Attributes:
@@ -217,7 +217,7 @@ class Model(Protocol):
     parameters: Mapping[str, Any]
     fallbacks: ParameterFallbacks
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """Ask once.
 
         Raises:
@@ -238,7 +238,7 @@ class Turn:
         outcome: what kind of reply it is; a call of tools counts as answered.
     """
 
-    completion: Completion | None
+    completion: Reply | None
     outcome: Outcome
 
 
@@ -267,14 +267,14 @@ def failed(failure: Failure, record: Mapping[str, Any] | None = None) -> Finishe
 
 
 # Asks the next turn: the conversation so far, whole, with the parameters of this turn.
-AskModel = Callable[[Item], Awaitable[Turn]]
+AskModel = Callable[[Sample], Awaitable[Turn]]
 
 
 class Episode(Protocol):
     """One conversation to be had."""
 
     @property
-    def opening(self) -> Item:
+    def opening(self) -> Sample:
         """What it begins with before anything is known; its name and key are of this."""
 
     async def play(self, ask: AskModel) -> Finished:

@@ -21,7 +21,7 @@ from medeval.judging.rubric import Rubric
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Item, Model
+    from medeval.inference.types import Model, Sample
 
 LOCAL = "local"
 # Beside the files of judges, and none of them.
@@ -154,7 +154,7 @@ class LocalJudge:
 
     rubric: Rubric
 
-    def __call__(self, item: Item) -> str:
+    def __call__(self, item: Sample) -> str:
         """Return the reply to a prompt; without a reference in it there are no scores."""
         from medeval.judging.prompt import blocks_in, marker_in
 

@@ -30,7 +30,7 @@ from medeval.inference.run import (
     read_file,
     settings_of,
 )
-from medeval.inference.types import Item, Request
+from medeval.inference.types import Request, Sample
 from medeval.judging.judgments import Judgment, judgment_of, verdict_of
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import (
@@ -228,18 +228,18 @@ class Judging:
             seats.append((judge, *files))
         return seats
 
-    def _item(self, subject: Subject, sample: int) -> Item:
+    def _item(self, subject: Subject, sample: int) -> Sample:
         messages = self.prompt.messages(subject, sample)
-        return Item(subject.name, messages, subject.data_class, sample)
+        return Sample(subject.name, messages, subject.data_class, sample)
 
-    def _verdict(self, item: Item, line: Line) -> Verdict | None:
+    def _verdict(self, item: Sample, line: Line) -> Verdict | None:
         return verdict_of(line, marker_in(item.messages), self.rubric)
 
-    def _can_read(self, item: Item, text: str) -> bool:
+    def _can_read(self, item: Sample, text: str) -> bool:
         verdict = read_verdict(text, self.rubric, marker_in(item.messages))
         return verdict.status != "failed"
 
-    def _ask_further(self, item: Item, line: Line) -> Item | None:
+    def _ask_further(self, item: Sample, line: Line) -> Sample | None:
         """Return the re-ask of an incomplete verdict, if there may be one more.
 
         A call that failed is not asked again here: it was tried as often as the retries allow.

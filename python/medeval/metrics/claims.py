@@ -29,7 +29,7 @@ from medeval.metrics.concepts import (
     number_facts,
     spelled_numbers,
 )
-from medeval.metrics.metric import Item, metric, rationale_of, vocabulary
+from medeval.metrics.metric import Sample, metric, rationale_of, vocabulary
 
 # Below this share of known words in a reference, a metric of known words says nothing.
 LEAST_COVERAGE = 0.5
@@ -271,13 +271,13 @@ def read(lexicon: Lexicon, text: str) -> Reading:
     return _FORMS.read(lexicon, text)
 
 
-def coverage_of(item: Item, *, lexicon: Lexicon) -> float | None:
+def coverage_of(item: Sample, *, lexicon: Lexicon) -> float | None:
     """Return the share of the reference's content words that are read; of the source without."""
     return read(lexicon, item.reference_text or item.source_text).coverage
 
 
 @metric("clinical_relevance", coverage=coverage_of)
-def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
+def clinical_relevance(item: Sample, *, lexicon: Lexicon) -> float | None:
     """Return the F1 of what the gold and the output say.
 
     None if neither says anything, or too little of the gold is known.
@@ -294,7 +294,7 @@ def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
 
 
 @metric("factual_consistency", coverage=coverage_of)
-def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
+def factual_consistency(item: Sample, *, lexicon: Lexicon) -> float | None:
     """Return the share of the output's claims that the gold or the source makes too."""
     if _is_unknown(item, lexicon):
         return None
@@ -319,7 +319,7 @@ def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
 
 
 @metric("evidence_rate")
-def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
+def evidence_rate(item: Sample, *, lexicon: Lexicon) -> float | None:
     """Return the share of the rationale's numbers and findings that the case has; None for none."""
     reasons, case = read(lexicon, rationale_of(item.output)), read(lexicon, item.source_text)
     findings = {one for one in reasons.findings if one.concept not in lexicon.things}
@@ -329,7 +329,7 @@ def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
 
 
 @metric("number_precision")
-def number_precision(item: Item) -> float | None:
+def number_precision(item: Sample) -> float | None:
     """Return the share of the output's facts that the gold or the source has; None for none."""
     facts = number_facts(item.output_text)
     known = number_facts(item.reference_text) + number_facts(item.source_text)
@@ -337,13 +337,13 @@ def number_precision(item: Item) -> float | None:
 
 
 @metric("number_recall")
-def number_recall(item: Item) -> float | None:
+def number_recall(item: Sample) -> float | None:
     """Return the share of the gold's facts that the output has; None for none."""
     facts = number_facts(item.reference_text)
     return _supported(facts, number_facts(item.output_text)) / len(facts) if facts else None
 
 
-def _is_unknown(item: Item, lexicon: Lexicon) -> bool:
+def _is_unknown(item: Sample, lexicon: Lexicon) -> bool:
     coverage = coverage_of(item, lexicon=lexicon)
     return coverage is not None and lexicon.has_forms and coverage < LEAST_COVERAGE
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache, partial
 
 from medeval.metrics.concepts import Phrases
-from medeval.metrics.metric import CJK, Item, has_cjk, metric, rationale_of, text_of, vocabulary
+from medeval.metrics.metric import CJK, Sample, has_cjk, metric, rationale_of, text_of, vocabulary
 
 # Runs of letters and digits, and each CJK character for itself.
 _WORD = re.compile(f"[{CJK}]|[^\\W_{CJK}]+")
@@ -51,7 +51,7 @@ def token_f1(reference: str, hypothesis: str) -> float | None:
 
 
 @metric("reasoning_quality")
-def rationale_f1(item: Item) -> float | None:
+def rationale_f1(item: Sample) -> float | None:
     """Return the token F1 of the rationale; None if the reference has none."""
     return token_f1(rationale_of(item.reference), rationale_of(item.output))
 
@@ -100,7 +100,7 @@ def same_diagnosis(reference: str, hypothesis: str, *, synonyms: Synonyms) -> fl
 
 
 @metric("mrr")
-def reciprocal_rank(item: Item, *, synonyms: Synonyms) -> float | None:
+def reciprocal_rank(item: Sample, *, synonyms: Synonyms) -> float | None:
     """Return 1 over the gold's place in the ranking, 0 if it is not there; None without a gold.
 
     The diagnosis itself is the first choice, wherever it stands in `differential_diagnosis`. One
@@ -118,7 +118,7 @@ def reciprocal_rank(item: Item, *, synonyms: Synonyms) -> float | None:
     return 1 / (distinct.index(wanted) + 1) if wanted in distinct else 0.0
 
 
-def _among_the_first(k: int, item: Item, *, synonyms: Synonyms) -> float | None:
+def _among_the_first(k: int, item: Sample, *, synonyms: Synonyms) -> float | None:
     found = reciprocal_rank(item, synonyms=synonyms)
     return None if found is None else float(found >= 1 / k)
 
@@ -183,7 +183,7 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
 
 
 @metric("expected_calibration_error", pool=expected_calibration_error)
-def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float, float] | None:
+def confidence_and_correctness(item: Sample, *, synonyms: Synonyms) -> tuple[float, float] | None:
     """Return the stated confidence and whether the diagnosis is right; None without either."""
     stated = item.output.get("confidence")
     correct = same_diagnosis(item.reference_text, item.output_text, synonyms=synonyms)
@@ -196,7 +196,7 @@ def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float
 
 
 @metric("brier")
-def brier(item: Item, *, synonyms: Synonyms) -> float | None:
+def brier(item: Sample, *, synonyms: Synonyms) -> float | None:
     """Return the Brier score of one answer: 0 is best, 1 worst."""
     pair = confidence_and_correctness(item, synonyms=synonyms)
     return None if pair is None else (pair[0] - pair[1]) ** 2

@@ -79,7 +79,7 @@ def vocabulary(name: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Item:
+class Sample:
     """One item of a task.
 
     Attributes:
@@ -136,7 +136,7 @@ class Metric:
     pool: Pool | None = None
     coverage: Callable[..., float | None] | None = None
 
-    def column(self, items: Iterable[Item]) -> Column:
+    def column(self, items: Iterable[Sample]) -> Column:
         """Score items: the column of a score table."""
         from medeval.scoring.table import Pooled, Ratio  # numpy is slow to load
 
@@ -167,7 +167,8 @@ def metric(
 ) -> Callable[[Function], Function]:
     """Make metrics of a function, which stays what it is; `data/metrics.json` describes them.
 
-    The function takes an `Item`, and by name a `lexicon` or `synonyms` if it has such a parameter.
+    The function takes a `Sample`, and by name a `lexicon` or `synonyms` if it has such a
+    parameter.
 
     Args:
         names: of the metrics.
@@ -178,7 +179,7 @@ def metric(
 
     def register(function: Function) -> Function:
         @wraps(function)
-        def of_item(item: Item, **words: Any) -> Any:
+        def of_item(item: Sample, **words: Any) -> Any:
             return function(item.reference_text, item.output_text, **words)
 
         record = of_item if of_texts else function

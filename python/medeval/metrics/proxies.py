@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from medeval.metrics.metric import Item, metric, rationale_of, vocabulary
+from medeval.metrics.metric import Sample, metric, rationale_of, vocabulary
 from medeval.metrics.texts import plain_rouge_l
 
 # Words of giving reasons, and of medicine.
@@ -22,7 +22,7 @@ _DROPPED = str.maketrans("", "", ".,!?;:-()[]{}'\"")
 
 
 @metric("reasoning_cue_rate")
-def cue_rate(item: Item) -> float:
+def cue_rate(item: Sample) -> float:
     """Return 1 if the explanation, else the rationale, contains a word of giving reasons."""
     output = item.output
     reasons = str(output.get("explanation") or output.get("rationale") or "").lower()
@@ -30,27 +30,27 @@ def cue_rate(item: Item) -> float:
 
 
 @metric("accuracy_proxy", "clinical_correctness_proxy", "diagnostic_accuracy_proxy")
-def same_answer(item: Item) -> float:
+def same_answer(item: Sample) -> float:
     """Return 1 if both answers are equal but for case and outer whitespace, else 0."""
     return float(_shown(item.reference, item).strip() == _shown(item.output, item).strip())
 
 
 @metric("rouge_l_proxy")
-def token_recall(item: Item) -> float:
+def token_recall(item: Sample) -> float:
     """Return the share of the reference's distinct tokens that the output has; order is ignored."""
     wanted, given = (set(_shown(one, item).split()) for one in (item.reference, item.output))
     return len(wanted & given) / len(wanted) if wanted else 0.0
 
 
 @metric("clinical_relevance_proxy")
-def keyword_rate(item: Item) -> float:
+def keyword_rate(item: Sample) -> float:
     """Return the share of seven clinical keywords that are tokens of the output."""
     keywords = set(_WORDS["keywords"])
     return len(keywords & set(_shown(item.output, item).split())) / len(keywords)
 
 
 @metric("factual_consistency_proxy")
-def digit_support(item: Item) -> float:
+def digit_support(item: Sample) -> float:
     """Return the share of the output's distinct digit tokens that the reference has; 1 for none.
 
     A token is seen only if it is all digits: "120/80", "500mg", "3.5" and "5," are not.
@@ -62,7 +62,7 @@ def digit_support(item: Item) -> float:
 
 def _compared(
     by: Callable[[str, str], float],
-    item: Item,
+    item: Sample,
     *,
     under: str | None = None,
     may_be_empty: bool = False,
@@ -93,7 +93,7 @@ def _jaccard(wanted: str, given: str) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
 
 
-def rationale_overlap(item: Item) -> float | None:
+def rationale_overlap(item: Sample) -> float | None:
     """Return the token F1 of the reasons given; they have keys of their own."""
     wanted, given = rationale_of(item.reference), rationale_of(item.output)
     return _multiset_f1(wanted, given) if wanted and given else None
@@ -109,7 +109,7 @@ def _normalised(text: str) -> str:
     return " ".join(text.lower().split()).translate(_DROPPED)
 
 
-def _shown(record: Mapping[str, Any], item: Item) -> str:
+def _shown(record: Mapping[str, Any], item: Sample) -> str:
     return str(record.get(item.target, "")).lower()
 
 

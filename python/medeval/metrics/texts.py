@@ -31,8 +31,8 @@ from medeval.errors import UserError
 from medeval.metrics.metric import (
     CJK,
     NO_REFERENCE,
-    Item,
     Metric,
+    Sample,
     fold_accents,
     has_cjk,
     metric,
@@ -139,7 +139,7 @@ def grade(text: str) -> float | None:
 
 
 @metric("readability")
-def readability(item: Item) -> float | None:
+def readability(item: Sample) -> float | None:
     """Return the grade of the output."""
     return grade(item.output_text)
 
@@ -227,7 +227,7 @@ def bertscore() -> Iterator[Metric]:
     yield Metric("bertscore", f"F of BERTScore {by}", _bert_score, NO_REFERENCE)
 
 
-def _bert_score(item: Item) -> float | None:
+def _bert_score(item: Sample) -> float | None:
     folder, layer = (os.environ.get(one, "").strip() for one in (MODEL_VARIABLE, LAYER_VARIABLE))
     if not folder:
         raise UserError(

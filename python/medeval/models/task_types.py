@@ -21,7 +21,7 @@ from medeval.models.scores import DRAWS
 from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:
-    from medeval.metrics.metric import Item
+    from medeval.metrics.metric import Sample
     from medeval.metrics.registry import MetricRegistry
     from medeval.models.scores import Interval
     from medeval.scoring.table import ScoreTable
@@ -194,9 +194,9 @@ class EvaluatedTask(MedicalTask):
         items = self._items(model_outputs)
         return ScoreTable({name: metric.column(items) for name, metric in found.items()})
 
-    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Item]:
+    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Sample]:
         """Return each output with its reference and input; `may_cut` leaves out what has none."""
-        from medeval.metrics.metric import Item
+        from medeval.metrics.metric import Sample
 
         inputs, expected = self.pairs()
         references = expected if self.dataset and any(expected) else self.expected_outputs
@@ -213,7 +213,7 @@ class EvaluatedTask(MedicalTask):
             # The blank input of a task made without rows, or references assigned by themselves.
             inputs = [{} for _ in references]
         return [
-            Item(source, reference, output, self.target)
+            Sample(source, reference, output, self.target)
             for source, reference, output in zip(inputs, references, outputs, strict=False)
         ]
 
@@ -356,7 +356,7 @@ class MultipleChoiceTask(EvaluatedTask):
             self._several = any("," in str(answer.get(key)) for answer in answers)
         return shown, answers
 
-    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Item]:
+    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Sample]:
         """Return the items with answers by letter, also where a model names an option's text."""
         items = super()._items(outputs, may_cut)
         for place, item in enumerate(items):

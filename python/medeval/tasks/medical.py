@@ -23,7 +23,7 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
-from medeval.inference.types import Item, Outcome
+from medeval.inference.types import Outcome, Sample
 from medeval.metrics.metric import rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
@@ -32,7 +32,7 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
@@ -58,7 +58,7 @@ class MedicalOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MedicalTaskRun(ItemTask, JudgedTask):
+class MedicalTaskRun(SampleTask, JudgedTask):
     """The items of a task file; see `Task`.
 
     Attributes:
@@ -185,21 +185,21 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         own = {"file": self.file, "sha256": task_hash(self.task), **self.options.model_dump()}
         return {SETTINGS: own}
 
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
         form = response_format_for(self.task) if self.options.json_schema else None
         asked = {} if form is None else {"response_format": form}
         for index, row in enumerate(self._pairs[0][:limit]):
             messages = messages_for(self.task, row)
             for sample in range(self.options.samples):
-                yield Item(str(index), messages, self.task.data_class, sample, asked)
+                yield Sample(str(index), messages, self.task.data_class, sample, asked)
 
-    def can_read(self, item: Item, reply: str) -> bool:
+    def can_read(self, item: Sample, reply: str) -> bool:
         """See `Task`."""
         return output_from_reply(self.task, reply, self._pairs[0][int(item.id)]) is not None
 
-    def local_reply(self, item: Item, gold_of: str | None) -> str:
-        """See `ItemTask`."""
+    def local_reply(self, item: Sample, gold_of: str | None) -> str:
+        """See `SampleTask`."""
         inputs, gold = self._pairs
         if gold_of is not None:
             return json.dumps(gold[int(gold_of)], ensure_ascii=False)

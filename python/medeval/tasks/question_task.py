@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
-from medeval.inference.types import Item, Message, Outcome, canonical
+from medeval.inference.types import Message, Outcome, Sample, canonical
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, Method, TaskScore
+from medeval.tasks.task import Method, SampleTask, TaskScore
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
@@ -51,7 +51,7 @@ class Question:
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
-class QuestionTask(ItemTask):
+class QuestionTask(SampleTask):
     """A benchmark of questions that are asked by themselves.
 
     A subclass has `name`, `prompt_version` and `headline`, and writes `questions`, `parse` and
@@ -120,19 +120,19 @@ class QuestionTask(ItemTask):
             }
         }
 
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `AskedTask`."""
         for question in list(self._by_id.values())[:limit]:
             prompt = question.prompt
             messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-            yield Item(question.id, messages, question.data_class)
+            yield Sample(question.id, messages, question.data_class)
 
-    def can_read(self, item: Item, reply: str) -> bool:
+    def can_read(self, item: Sample, reply: str) -> bool:
         """See `AskedTask`."""
         return self.parse(self._by_id[item.id], reply) is not None
 
-    def local_reply(self, item: Item, gold_of: str | None) -> str:
-        """See `ItemTask`."""
+    def local_reply(self, item: Sample, gold_of: str | None) -> str:
+        """See `SampleTask`."""
         if gold_of is None:
             return self.demo_reply(self._by_id[item.id])
         return self.gold_reply(self._by_id[gold_of])

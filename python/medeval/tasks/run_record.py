@@ -16,7 +16,7 @@ from medeval.inference.cost import kept_spending
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
 from medeval.inference.secrets import VARIABLE
-from medeval.inference.types import Item, canonical
+from medeval.inference.types import Sample, canonical
 from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
@@ -101,7 +101,7 @@ def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     return None
 
 
-def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
+def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
     """Return what every report says of a run: who answered, how, and what became of each item.
 
     Args:
@@ -145,7 +145,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
     }
 
 
-def warning_of_cut_prompts(items: Iterable[Item], lines: Iterable[Line]) -> str:
+def warning_of_cut_prompts(items: Iterable[Sample], lines: Iterable[Line]) -> str:
     """Return a warning if the endpoint's counts of input do not grow with the prompts.
 
     That is so where it counts the same for three or more prompts that differ by more than a third,

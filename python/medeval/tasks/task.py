@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Episode, Item, Model
+    from medeval.inference.types import Episode, Model, Sample
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
 
-LocalModel = Callable[["Item"], str]
+LocalModel = Callable[["Sample"], str]
 # Grouping to group to metric to value.
 GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
 
@@ -338,7 +338,7 @@ class AskedTask(Task, ABC):
         return []
 
     @abstractmethod
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """Yield what is asked, in the order of the data.
 
         Args:
@@ -350,7 +350,7 @@ class AskedTask(Task, ABC):
         """Whether what is asked next depends on a reply, so that there is no batch of prompts."""
         return False
 
-    def can_read(self, item: Item, reply: str) -> bool:
+    def can_read(self, item: Sample, reply: str) -> bool:
         """Tell whether a reply without its thinking holds an answer to the item; any text may."""
         return True
 
@@ -358,7 +358,7 @@ class AskedTask(Task, ABC):
         """Return the task as it is put to a model, once that has told what it takes in."""
         return self
 
-    def samples(self, limit: int | None = None) -> Iterator[Item | Episode]:
+    def samples(self, limit: int | None = None) -> Iterator[Sample | Episode]:
         """Yield the items, or the conversations that they begin; see `items`."""
         yield from self.items(limit)
 
@@ -413,11 +413,11 @@ class JudgedTask(AskedTask):
         """Return the answers of a run as judges get them."""
 
 
-class ItemTask(AskedTask):
+class SampleTask(AskedTask):
     """A task whose items are asked by themselves."""
 
     @abstractmethod
-    def local_reply(self, item: Item, gold_of: str | None) -> str:
+    def local_reply(self, item: Sample, gold_of: str | None) -> str:
         """Return as a reply the gold answer of an item of this id; of None one by simple rules."""
 
     def local_model(self, kind: str) -> LocalModel:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from in_process import main_in
-from scripted_questions import Reply, asked
+from scripted_questions import Answered, asked
 
 HIDDEN = {"prompt_tokens": 9, "completion_tokens": 50}
 
@@ -18,7 +18,7 @@ def test_a_budget_that_hidden_thinking_ate_is_a_cut_thought(
     tmp_path: Path,
     thought: int | None,
 ) -> None:
-    cut: Reply = {"content": "", "finish_reason": "length"}
+    cut: Answered = {"content": "", "finish_reason": "length"}
     details = {"completion_tokens_details": {"reasoning_tokens": thought}}
     ran = asked(main_in(monkeypatch, capsys), tmp_path, [cut], usage={**HIDDEN, **details})
     whole = thought is not None and thought >= 50

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from medeval.metrics.concepts import Lexicon, number_facts
-from medeval.metrics.metric import Item, fold_accents, has_cjk
+from medeval.metrics.metric import Sample, fold_accents, has_cjk
 from medeval.metrics.registry import default_registry
 from medeval.metrics.texts import plain_rouge_l, rouge
 from medeval.models.medical_task import TaskType
@@ -115,7 +115,7 @@ def test_numbers_and_concepts_are_those_of_hand_work(golden: Row, number: int) -
     registry = default_registry(lexicon=lexicon)
     case = golden["proper_metrics"]["cases"][number]
     output = {"summary": case["hypothesis"]}
-    item = Item({"case": case["source"]}, {"summary": case["reference"]}, output, "summary")
+    item = Sample({"case": case["source"]}, {"summary": case["reference"]}, output, "summary")
     names = ("number_precision", "number_recall", "clinical_relevance", "factual_consistency")
     found = {
         "number_facts": [list(fact) for fact in number_facts(case["hypothesis"])],

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tables import rows_of, table
 
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Completion, Outcome
+from medeval.inference.types import Outcome, Reply
 from medeval.tasks.mtsamples.task import MtsamplesOptions
-from medeval.text import Reply, after_thinking, split_thinking
+from medeval.text import SplitReply, after_thinking, split_thinking
 
 OUTCOMES = {"complete": Outcome.ANSWERED, "empty": Outcome.EMPTY}
 
@@ -25,7 +25,7 @@ def test_a_thought_is_not_read(row: dict[str, Any]) -> None:
     found = {**asdict(reply), "text": text, "after": after_thinking(text)}
     assert {name: found[name] for name in row} == row
     outcome = OUTCOMES.get(reply.state, Outcome.TRUNCATED_REASONING)
-    assert outcome_of(Completion(text, finish_reason="stop")) is outcome
+    assert outcome_of(Reply(text, finish_reason="stop")) is outcome
     assert reply.state != "complete" or reply.answer[-1] in after_thinking(text)
 
 
@@ -41,7 +41,7 @@ def test_no_tag_is_left_and_nothing_is_answered_unless_complete(parts: list[str]
 def test_reading_the_answer_again_changes_nothing(text: str) -> None:
     reply = split_thinking(text)
     if reply.state == "complete" and not any(c in reply.answer for c in "<[&"):
-        assert split_thinking(reply.answer) == Reply(reply.answer, "", "complete")
+        assert split_thinking(reply.answer) == SplitReply(reply.answer, "", "complete")
 
 
 # A model that never closes its thinking has given no answer; thinking that the server has split off

@@ -20,7 +20,7 @@ from medeval.evaluation.task_prompts import read_output
 from medeval.inference.errors import failure_of_response
 from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.openai_replies import with_calls_in_text
-from medeval.inference.types import Completion
+from medeval.inference.types import Reply
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict
 from medeval.metrics.texts import grade
@@ -98,7 +98,7 @@ def demo(text: str) -> None:
 
 def calls_in_text(text: str) -> None:
     for reply in (text, f"<function=imaging>{text}</function>"):
-        with_calls_in_text(Completion(reply), [{"function": {"name": "imaging"}}])
+        with_calls_in_text(Reply(reply), [{"function": {"name": "imaging"}}])
 
 
 def questions(text: str) -> None:

@@ -16,7 +16,7 @@ from inference_runs import content
 
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
-from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
+from medeval.inference.types import Episode, Outcome, Reply, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
@@ -36,7 +36,7 @@ class Listening(LocalModel):
         super().__init__(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         self.asked.append((request.item.id, body_of(request, request.all_parameters)))
         return await super().ask(request)
 

@@ -22,7 +22,7 @@ from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
 from medeval.inference.tokens import ServerTokens, context_window
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.episode import budget_in
 from medeval.tasks.cdm.full_information import BLOCKS, MARGIN, FullInformation, in_all_orders
@@ -102,7 +102,7 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     provider = PythonModel(lambda item: "A", MODEL, DataUseGuard({}, tmp_path / AUDIT))
     window = asyncio.run(context_window(provider, is_open=False))
     assert window.as_json()["tokens_counted_by"] == "tiktoken"
-    assert asyncio.run(window.counter.count(Item("a", [USER]))) == 3 + 4 + 3
+    assert asyncio.run(window.counter.count(Sample("a", [USER]))) == 3 + 4 + 3
 
 
 @pytest.mark.parametrize("broken", [2, 100])
@@ -112,7 +112,7 @@ def test_a_count_that_fails_is_tried_again_and_then_an_error_of_its_case(
     async def counted(url: str) -> int | None:
         provider = provider_of(url, tmp_path)
         try:
-            return await ServerTokens(provider, QUICK).count(Item("a", [USER], "open"))
+            return await ServerTokens(provider, QUICK).count(Sample("a", [USER], "open"))
         except CallFailedError:
             return None
         finally:

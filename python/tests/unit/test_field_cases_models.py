@@ -22,11 +22,11 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Item, Outcome
+from medeval.inference.types import Outcome, Sample
 
 
 def asked_with(
-    function: Callable[[Item], Any], folder: Path, items: Iterable[Item], **more: Any
+    function: Callable[[Sample], Any], folder: Path, items: Iterable[Sample], **more: Any
 ) -> RunResult:
     """Run a function of this process over items."""
     provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)

@@ -26,7 +26,7 @@ from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
-from medeval.inference.types import Item, Message
+from medeval.inference.types import Message, Sample
 
 TABLES = table("guard")
 CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
@@ -39,8 +39,8 @@ ENTRIES = TABLES["entries"]
 WAYS = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
-def note_item(name: str = "20000001", data_class: str | None = "credentialed") -> Item:
-    return Item(name, [{"role": "user", "content": f"{NOTE} ({name})"}], data_class)
+def note_item(name: str = "20000001", data_class: str | None = "credentialed") -> Sample:
+    return Sample(name, [{"role": "user", "content": f"{NOTE} ({name})"}], data_class)
 
 
 def gate(folder: Path, server: ModelServer | None = None) -> DataUseGuard:

@@ -16,7 +16,7 @@ from medeval.errors import UserError
 from medeval.inference.batch import Imported, custom_id, export_batch, import_batch
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.run import Run
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 
 URL = "http://127.0.0.1:9/v1"
 PARAMETERS = {"temperature": 0, "max_tokens": 20}
@@ -38,7 +38,7 @@ def run_in(folder: Path, url: str = URL) -> Run:
     return Run(folder, asked)
 
 
-def names(folder: Path, items: list[Item]) -> list[str]:
+def names(folder: Path, items: list[Sample]) -> list[str]:
     return [custom_id(run_in(folder).request(item)) for item in items]
 
 
@@ -65,7 +65,7 @@ def test_names_are_hashes_of_their_own(tmp_path: Path) -> None:
 
 
 def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: Path) -> None:
-    items = [*open_items(2), Item("20000001", [{"role": "user", "content": "note"}])]
+    items = [*open_items(2), Sample("20000001", [{"role": "user", "content": "note"}])]
     path = tmp_path / "batch.jsonl"
     audit = tmp_path / "audit.jsonl"
     with pytest.raises(RefusedError):
@@ -116,7 +116,7 @@ def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: 
     output = write(
         tmp_path / "out.jsonl", *(answered(name, "A") for name in names(tmp_path, items))
     )
-    changed = [items[0], Item("item-001", [{"role": "user", "content": "another"}], "open")]
+    changed = [items[0], Sample("item-001", [{"role": "user", "content": "another"}], "open")]
     with pytest.raises(UserError, match="1 answers belong to none of the items"):
         import_batch(run_in(tmp_path), changed, [output])
     assert content(tmp_path) == []

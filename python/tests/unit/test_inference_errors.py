@@ -18,7 +18,7 @@ from medeval.inference.errors import (
     failure_of_response,
 )
 from medeval.inference.openai_replies import read_reply
-from medeval.inference.types import Completion
+from medeval.inference.types import Reply
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 GIVEN = {"status", "message", "error", "headers", "body", "asked"}
@@ -29,7 +29,7 @@ def test_error_of_an_endpoint_is_classified(row: dict[str, Any]) -> None:
     error = {"message": row.get("message", ""), **row.get("error", {})}
     body = row.get("body", json.dumps({"error": error}, ensure_ascii=False))
     asked, status = row.get("asked", ""), row["status"]
-    found: Completion | Failure
+    found: Reply | Failure
     if status == 200:
         found = read_reply(body, asked)
     else:
@@ -68,6 +68,6 @@ JSON = st.recursive(
 @given(JSON, st.text(), st.sampled_from([200, 302, 400, 403, 413, 429, 500, 599]))
 def test_whatever_comes_is_a_reply_or_a_failure(body: Any, header: str, status: int) -> None:
     text = json.dumps(body)
-    assert isinstance(read_reply(text, header), Completion | Failure)
+    assert isinstance(read_reply(text, header), Reply | Failure)
     told = {"Retry-After": header, "retry-after-ms": header}
     assert isinstance(failure_of_response(status, told, text, NOW, header), Failure)

@@ -12,7 +12,7 @@ from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.python_model import PythonModel, module_of
 from medeval.inference.run import AUDIT, RunConfig
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 
 
 def test_neighbours_of_the_same_name_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_what_a_function_does_to_its_messages_is_seen_by_no_other_sample(tmp_pat
     shared = [{"role": "user", "content": "question"}]
     seen: list[str] = []
 
-    def function(item: Item) -> str:
+    def function(item: Sample) -> str:
         seen.append(item.messages[0]["content"])
         item.messages[0]["content"] = "CHANGED"  # type: ignore[index]
         return "A"
 
     run = run_of(tmp_path, PythonModel(function, "f", DataUseGuard({}, tmp_path / AUDIT)))
     for _ in range(2):
-        run.execute([Item("one", shared, "open", sample) for sample in range(2)], RunConfig())
+        run.execute([Sample("one", shared, "open", sample) for sample in range(2)], RunConfig())
     assert seen == ["question"] * 2
     assert shared == [{"role": "user", "content": "question"}]

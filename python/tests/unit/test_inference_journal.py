@@ -24,7 +24,7 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
-from medeval.inference.types import AskModel, Finished, Item, Outcome, Request
+from medeval.inference.types import AskModel, Finished, Outcome, Request, Sample
 
 TABLES = table("journal")
 WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
@@ -113,7 +113,7 @@ def test_a_broken_line_in_the_midst_is_told_by_number(
 def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: Path) -> None:
     path = tmp_path / "j"
     path.write_bytes(as_file(line("c", text="<think>x</think>C"), line("a")))
-    items = [Item(name, []) for name in ("a", "b", "c")]
+    items = [Sample(name, []) for name in ("a", "b", "c")]
     assert [(a.item, a.answer, a.outcome) for a in read_answers(path, items)] == [
         ("a", "A", Outcome.ANSWERED),
         ("b", "", None),
@@ -128,14 +128,14 @@ def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: P
 
 
 def request(endpoint: str, model: str, parameters: Any, version: str, **item: Any) -> Request:
-    return Request(Item("a", **item), endpoint, model, parameters, version)
+    return Request(Sample("a", **item), endpoint, model, parameters, version)
 
 
 def test_the_key_is_of_all_that_decides_the_answer_and_of_nothing_else() -> None:
     base = TABLES["request"]
     keys = {request(**other).key for other in (base, *TABLES["others"])}
     assert len(keys) == 1 + len(TABLES["others"])
-    turned = Item("b", [{"content": "Q", "role": "user"}], "open")
+    turned = Sample("b", [{"content": "Q", "role": "user"}], "open")
     again = Request(turned, base["endpoint"], "m", {"temperature": 0}, "1").key
     # It stays the same from version to version.
     key = "0ab43eaef86dd9c85edf9af5970b0e8de2a5af9740ae61ef0c79eee1a00ed2bf"
@@ -238,7 +238,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
 class Twice:
     """A conversation of two turns."""
 
-    opening = Item("talk", [{"role": "user", "content": "first"}], "open")
+    opening = Sample("talk", [{"role": "user", "content": "first"}], "open")
 
     async def play(self, ask: AskModel) -> Finished:
         first = await ask(self.opening)

@@ -54,7 +54,7 @@ from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.tokens import ServerTokens
-from medeval.inference.types import AskModel, Episode, Finished, Item, Outcome, failed
+from medeval.inference.types import AskModel, Episode, Finished, Outcome, Sample, failed
 
 TURNS = 4
 
@@ -75,9 +75,9 @@ class Dialogue:
     too_long: str = "unparsed"
 
     @property
-    def opening(self) -> Item:
+    def opening(self) -> Sample:
         first = [{"role": "user", "content": f"{self.id} turn 0"}]
-        return Item(self.id, first, self.data_class, self.sample, self.parameters)
+        return Sample(self.id, first, self.data_class, self.sample, self.parameters)
 
     async def play(self, ask: AskModel) -> Finished:
         if self.fails:
@@ -196,7 +196,7 @@ def assert_has(found: Any, expected: Any) -> None:
         assert found == expected
 
 
-def samples_of(given: Mapping[str, Any]) -> Iterator[Item | Episode]:
+def samples_of(given: Mapping[str, Any]) -> Iterator[Sample | Episode]:
     """Yield what is asked: of a number so many, and of names each; `a/1` is a further sample."""
     of_all = {"data_class": given.get("data_class", "open"), "parameters": given.get("asks", {})}
     system = [{"role": "system", "content": given["system"]}] if "system" in given else []
@@ -205,7 +205,7 @@ def samples_of(given: Mapping[str, Any]) -> Iterator[Item | Episode]:
     for name, prompt in prompts:
         item, _, sample = name.partition("/")
         messages = [*system, {"role": "user", "content": prompt}]
-        yield Item(item, messages, sample=int(sample or 0), **of_all)
+        yield Sample(item, messages, sample=int(sample or 0), **of_all)
     for name in names_of(given.get("dialogues", 0), "case"):
         item, _, sample = name.partition("/")
         fails, too_long = given.get("fails", {}).get(name, ""), given.get("too_long", "unparsed")
@@ -346,7 +346,7 @@ def test_items_are_read_as_they_are_needed_and_a_broken_one_ends_the_run(tmp_pat
         nonlocal ended
         ended = progress.ledger.asked
 
-    def items() -> Iterator[Item]:
+    def items() -> Iterator[Sample]:
         nonlocal most_ahead
         for number, item in enumerate(open_items(40)):
             most_ahead = max(most_ahead, number - ended)
@@ -407,7 +407,7 @@ def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path)
         provider = provider_of(url, tmp_path)
         messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
         try:
-            return await ServerTokens(provider).count(Item("a", messages, "open"))
+            return await ServerTokens(provider).count(Sample("a", messages, "open"))
         finally:
             await provider.close()
 

@@ -17,7 +17,7 @@ from judging_runs import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
 from medeval.judging.injection import (
     SHIPPED_ATTACKS,
@@ -105,7 +105,7 @@ def test_when_an_attack_has_raised_a_judge(
 
 
 def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: Path) -> None:
-    def ordered(item: Item) -> str:
+    def ordered(item: Sample) -> str:
         return GOOD if next(iter(blocks_in(item.messages))) == "question" else verdict(2, 3, 5)
 
     one = judging(subjects(5), [Judge("ordered", function=ordered)], tmp_path)
@@ -130,7 +130,7 @@ def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_no
 ) -> None:
     local, asked = LocalJudge(RUBRIC), []
 
-    def count(item: Item) -> str:
+    def count(item: Sample) -> str:
         asked.append(item)
         return local(item)
 

@@ -19,7 +19,7 @@ from tables import table
 from medeval.errors import UserError
 from medeval.metrics.concepts import UNITS, Lexicon, common_lexicon, number_facts
 from medeval.metrics.matching import Synonyms, common_synonyms, normalised
-from medeval.metrics.metric import Item, Metric
+from medeval.metrics.metric import Metric, Sample
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.texts import TYPES, rouge
 from medeval.models.scores import Interval
@@ -40,14 +40,14 @@ MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number"
 SHARE = Metric("share", "0 or 1", lambda item: item.output["value"], "no number", binary=True)
 
 
-def items_of(outputs: list[dict[str, Any]]) -> list[Item]:
+def items_of(outputs: list[dict[str, Any]]) -> list[Sample]:
     return [
-        Item({"case": gold["answer"]}, gold, output, "answer")
+        Sample({"case": gold["answer"]}, gold, output, "answer")
         for gold, output in zip(GOLD, outputs, strict=True)
     ]
 
 
-def aggregate(metric: Metric, items: list[Item], **options: Any) -> Interval:
+def aggregate(metric: Metric, items: list[Sample], **options: Any) -> Interval:
     return interval(metric.column(items), **options)
 
 
@@ -56,7 +56,7 @@ def value_of(name: str, reference: Any, output: Any, source: Any = "") -> Any:
     records = [one if isinstance(one, dict) else {"answer": one} for one in (reference, output)]
     given = source if isinstance(source, dict) else {"case": source}
     registry = default_registry(lexicon=LEXICON)
-    return aggregate(registry.find(name), [Item(given, *records, "answer")], draws=0).value
+    return aggregate(registry.find(name), [Sample(given, *records, "answer")], draws=0).value
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,12 +87,12 @@ PARTS = {"answer": TEXT, "rationale": TEXT, "confidence": st.floats(-0.5, 1.5)}
 OUTPUT = st.fixed_dictionaries({}, optional={**PARTS, "differential_diagnosis": st.lists(TEXT)})
 SOURCES = st.fixed_dictionaries({"case": TEXT})
 SOME_ITEMS = st.lists(
-    st.builds(Item, SOURCES, OUTPUT, OUTPUT, st.just("answer")), min_size=1, max_size=6
+    st.builds(Sample, SOURCES, OUTPUT, OUTPUT, st.just("answer")), min_size=1, max_size=6
 )
 
 
 @given(items=SOME_ITEMS, data=st.data())
-def test_values_are_bounded_and_no_order_matters(items: list[Item], data: st.DataObject) -> None:
+def test_values_are_bounded_and_no_order_matters(items: list[Sample], data: st.DataObject) -> None:
     other = data.draw(st.permutations(items))
     for metric in REGISTRY:
         found = aggregate(metric, items, draws=20)
@@ -159,16 +159,16 @@ def test_a_wrong_drug_dose_side_or_negation_never_scores_as_right(
     fault: str, gold: str, wrong: str
 ) -> None:
     for reference, output in ((gold, wrong), (wrong, gold)):
-        item = Item({"id": 1}, {"answer": reference}, {"answer": output}, "answer")
+        item = Sample({"id": 1}, {"answer": reference}, {"answer": output}, "answer")
         assert [name for name in READ if REGISTRY.find(name).record(item) == 1] == []
-        same = Item({"id": 1}, {"answer": reference}, {"answer": reference}, "answer")
+        same = Sample({"id": 1}, {"answer": reference}, {"answer": reference}, "answer")
         assert [REGISTRY.find(name).record(same) for name in READ] == [1, 1]
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS["right"])
 def test_other_words_for_the_same_score_as_right(one: str, other: str) -> None:
     for reference, output in ((one, other), (other, one)):
-        item = Item({}, {"answer": reference}, {"answer": output}, "answer")
+        item = Sample({}, {"answer": reference}, {"answer": output}, "answer")
         assert [REGISTRY.find(name).record(item) for name in READ] == [1, 1]
 
 
@@ -180,13 +180,13 @@ WORDS += " , . without fever was ruled out stopped cannot be excluded non tender
 def test_a_text_is_right_about_itself_whatever_the_case_says(words: list[str], other: bool) -> None:
     text = " ".join(words)
     source = " ".join(reversed(words)) if other else ""
-    item = Item({"case": source}, {"answer": text}, {"answer": text}, "answer")
+    item = Sample({"case": source}, {"answer": text}, {"answer": text}, "answer")
     assert {REGISTRY.find(name).record(item) for name in READ} <= {1, None}
 
 
 def test_a_gold_of_unknown_words_leaves_the_score_undefined_and_says_so() -> None:
     gold = "Quiet sonorous harmony, gentle colourful landscapes and one fever."
-    items = [Item({}, {"answer": text}, {"answer": text}, "answer") for text in (gold, "Fever.")]
+    items = [Sample({}, {"answer": text}, {"answer": text}, "answer") for text in (gold, "Fever.")]
     for name in READ:
         column = REGISTRY.find(name).column(items)
         assert column.item_scores == [None, 1]
@@ -200,7 +200,7 @@ LABELS = st.sampled_from(["entailment", "neutral", "contradiction", "no idea"])
 
 @given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=40))
 def test_macro_averages_equal_scikit_learns(pairs: list[tuple[str, str]]) -> None:
-    items = [Item({}, {"answer": one}, {"answer": other}, "answer") for one, other in pairs]
+    items = [Sample({}, {"answer": one}, {"answer": other}, "answer") for one, other in pairs]
     wanted, guessed = np.array(pairs).T
     expected = precision_recall_fscore_support(
         wanted, guessed, labels=sorted(set(wanted)), average="macro", zero_division=0
@@ -215,7 +215,7 @@ def test_calibration_error_is_the_mean_distance_over_bins() -> None:
     # Four at 0.75, half of them right: 0.25 off. One right at 1.0: in the last bin, on the spot.
     stated = [("MI", 0.75), ("MI", 0.75), ("gout", 0.75), ("gout", 0.75), ("MI", 1.0), ("MI", None)]
     items = [
-        Item({}, {"diagnosis": "MI"}, {"diagnosis": given, "confidence": sure}, "diagnosis")
+        Sample({}, {"diagnosis": "MI"}, {"diagnosis": given, "confidence": sure}, "diagnosis")
         for given, sure in stated
     ]
     found = aggregate(REGISTRY.find("expected_calibration_error"), items)
@@ -289,8 +289,8 @@ def test_the_package_loads_without_rouge() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def scored(value: float | None) -> Item:
-    return Item({}, {}, {"value": value}, "value")
+def scored(value: float | None) -> Sample:
+    return Sample({}, {}, {"value": value}, "value")
 
 
 def test_undefined_items_are_left_out_and_counted() -> None:

@@ -13,7 +13,7 @@ import pytest
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.models import ModelChoice
@@ -90,7 +90,7 @@ def test_the_demo_model_looks_at_no_gold_answer() -> None:
     task: Any = start("yier", {})
     bare = [record.model_copy(update={"answer_choices": ()}) for record in task.records]
     answer, blind = (one.local_model(DEMO) for one in (task, replace(task, records=bare)))
-    asked: list[Item] = list(task.items())
+    asked: list[Sample] = list(task.items())
     assert [answer(item) for item in asked] == [blind(item) for item in asked]
 
 

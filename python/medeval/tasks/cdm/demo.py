@@ -17,7 +17,7 @@ from typing import Any
 
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
+from medeval.inference.types import Message, Reply, Request, Sample, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores
 from medeval.tasks.cdm.facts import DATA, Facts, canonical, prompt
@@ -53,7 +53,7 @@ class LocalModel:
         reply: to an item.
     """
 
-    def __init__(self, name: str, gate: DataUseGuard, reply: Callable[[Item], Completion]) -> None:
+    def __init__(self, name: str, gate: DataUseGuard, reply: Callable[[Sample], Reply]) -> None:
         self.address = IN_PROCESS
         self.model = name
         self.parameters: Mapping[str, Any] = {}
@@ -61,7 +61,7 @@ class LocalModel:
         self._gate = gate
         self._reply = reply
 
-    async def ask(self, request: Request) -> Completion:
+    async def ask(self, request: Request) -> Reply:
         """Reply to the conversation."""
         body = json.dumps(body_of(request, request.all_parameters)).encode()
         self._gate.authorize(request, body, "answer")
@@ -84,7 +84,7 @@ def local_provider(
     others = order if kind == ORACLE else order[1:] + order[:1]
     gold = {str(one.hadm_id): other for one, other in zip(order, others, strict=True)}
 
-    def reply(item: Item) -> Completion:
+    def reply(item: Sample) -> Reply:
         """Make the next call of the gold, or give its answer when all are made."""
         case = gold[item.id]
         calls = oracle_calls(case, facts)
@@ -98,7 +98,7 @@ def local_provider(
     return LocalModel(kind, gate, reply)
 
 
-def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Completion:
+def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Reply:
     """Return the reply of the rules to a conversation."""
     system = str(messages[0]["content"])
     seen = "\n".join(
@@ -180,14 +180,14 @@ def _scores(seen: str) -> dict[str, int]:
     return scores
 
 
-def _said(text: str | Mapping[str, Any]) -> Completion:
+def _said(text: str | Mapping[str, Any]) -> Reply:
     text = text if isinstance(text, str) else json.dumps(text)
-    return Completion(text, finish_reason="stop", model=MODEL)
+    return Reply(text, finish_reason="stop", model=MODEL)
 
 
-def _call(wish: tuple[str, dict[str, str]], name: str) -> Completion:
+def _call(wish: tuple[str, dict[str, str]], name: str) -> Reply:
     call = ToolCall(name, wish[0], json.dumps(wish[1]))
-    return Completion("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
+    return Reply("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
 
 
 def oracle_calls(case: ClinicalCase, facts: Facts) -> list[tuple[str, dict[str, str]]]:

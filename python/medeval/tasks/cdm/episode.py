@@ -20,17 +20,23 @@ from medeval.inference.tokens import ContextWindow, Counter, EstimatedTokens
 from medeval.inference.types import (
     AskModel,
     Finished,
-    Item,
     Message,
     Model,
     Outcome,
+    Sample,
     Turn,
     canonical,
     failed,
 )
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
-from medeval.tasks.cdm.text_protocol import PROTOCOLS, FinalAnswer, Reply, ToolCall, partial_answer
+from medeval.tasks.cdm.text_protocol import (
+    PROTOCOLS,
+    FinalAnswer,
+    ProtocolReply,
+    ToolCall,
+    partial_answer,
+)
 from medeval.tasks.cdm.tools import Answer, Toolbox, require_tools
 from medeval.text import split_thinking
 
@@ -56,7 +62,7 @@ class ContextBudget:
     counter: Counter
     size: int
 
-    async def holds(self, item: Item) -> bool:
+    async def holds(self, item: Sample) -> bool:
         """Tell whether a prompt fits.
 
         Raises:
@@ -67,7 +73,7 @@ class ContextBudget:
             return True
         return await self.counter.count(item) <= self.size
 
-    async def cut_to_fit(self, text: str, item_with: Callable[[str], Item]) -> str:
+    async def cut_to_fit(self, text: str, item_with: Callable[[str], Sample]) -> str:
         """Return as much of the beginning of a text as fits into a prompt.
 
         Args:
@@ -117,7 +123,7 @@ def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBud
     )
 
 
-async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget) -> str:
+async def shortened(text: str, item: Sample, ask: AskModel, budget: ContextBudget) -> str:
     """Return a text as the model summarises it; as it was if the model writes nothing.
 
     Args:
@@ -179,9 +185,9 @@ class CaseEpisode:
         """The class of the case."""
         return self.case.data_class
 
-    def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Item:
+    def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Sample:
         """Return a request of the conversation."""
-        return Item(self.id, messages, self.data_class, self.sample, parameters)
+        return Sample(self.id, messages, self.data_class, self.sample, parameters)
 
 
 def too_long(record: Mapping[str, Any]) -> Finished:
@@ -208,7 +214,7 @@ class ToolEpisode(CaseEpisode):
         self._tools = require_tools(self.options.tools)
 
     @property
-    def opening(self) -> Item:
+    def opening(self) -> Sample:
         """System prompt, history and tools."""
         protocol = PROTOCOLS[self.options.tool_protocol](self._tools)
         history = prompt("history", text=self.case.history_of_present_illness.strip())
@@ -329,7 +335,7 @@ class ToolEpisode(CaseEpisode):
             self._measures.append(TRUNCATED)
             self._steps = []
 
-            def item_with(text: str) -> Item:
+            def item_with(text: str) -> Sample:
                 words = f"{prompt('found_so_far', text=text)}\n\n{last_words}"
                 messages = _with_user(self._first.messages, words)
                 return replace(self._first, messages=messages, parameters=parameters)
@@ -338,7 +344,7 @@ class ToolEpisode(CaseEpisode):
             self._found = await self.budget.cut_to_fit(told, item_with)
         return True
 
-    def _read(self, turn: Turn) -> Reply | None:
+    def _read(self, turn: Turn) -> ProtocolReply | None:
         """Read a reply; None if it was cut off or refused, which is the end."""
         if turn.completion is None or turn.outcome in _ENDS:
             return None
@@ -374,9 +380,9 @@ class ToolEpisode(CaseEpisode):
         self._keep_part(turn)
         if self._part is None and turn.outcome is not Outcome.EMPTY:
             turn = replace(turn, outcome=Outcome.UNPARSED)
-        return self._finished(turn, Reply({}, answer=self._part), reason)
+        return self._finished(turn, ProtocolReply({}, answer=self._part), reason)
 
-    def _finished(self, turn: Turn, reply: Reply | None, reason: str = "") -> Finished:
+    def _finished(self, turn: Turn, reply: ProtocolReply | None, reason: str = "") -> Finished:
         answer = None if reply is None else reply.answer
         outcome = turn.outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from medeval.inference.types import AskModel, Finished, Item, Outcome, Turn
+from medeval.inference.types import AskModel, Finished, Outcome, Sample, Turn
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
 from medeval.tasks.cdm.episode import (
     TRUNCATED,
@@ -61,11 +61,11 @@ class FullInformation(CaseEpisode):
     order: tuple[str, ...] = BLOCKS
 
     @property
-    def opening(self) -> Item:
+    def opening(self) -> Sample:
         """The information, whole."""
         return self._ask(imaging_text(self.case.radiology_reports))
 
-    def _ask(self, imaging: str) -> Item:
+    def _ask(self, imaging: str) -> Sample:
         """Return the request that shows all blocks that are not empty.
 
         Args:
@@ -124,7 +124,7 @@ class FullInformation(CaseEpisode):
         return await self.budget.holds(self._ask(imaging))
 
     async def _decided(
-        self, ask: AskModel, question: Item, turn: Turn, measures: Sequence[str]
+        self, ask: AskModel, question: Sample, turn: Turn, measures: Sequence[str]
     ) -> Finished:
         """Read the answer; one that cannot be read is asked for once more."""
         outcome, answer, said = _read(turn)

@@ -14,7 +14,7 @@ from pydantic import Field, InstanceOf
 from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
-from medeval.inference.types import Item
+from medeval.inference.types import Sample
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
@@ -202,7 +202,7 @@ class CdmTask(AskedTask):
             settings["subset"] = {**self.subset.about(), "hadm_ids": ids}
         return {SETTINGS: settings}
 
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`: what each conversation begins with."""
         for one in self.samples(limit):
             yield one.opening
@@ -217,7 +217,7 @@ class CdmTask(AskedTask):
             else:
                 yield from in_all_orders(case, self.budget, options.permute, options.permute_seed)
 
-    def can_read(self, item: Item, reply: str) -> bool:
+    def can_read(self, item: Sample, reply: str) -> bool:
         """See `Task`: an answer to a batch may have a part missing, as any other."""
         return self.is_conversation or part_or_whole(reply) is not None
 

@@ -23,7 +23,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from medeval.inference.types import Completion, Message
+from medeval.inference.types import Message, Reply
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
 from medeval.tasks.cdm.facts import ARGUMENTS, TOOL_DESCRIPTIONS, prompt
 from medeval.text import split_thinking
@@ -91,7 +91,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ProtocolReply:
     """A reply as the loop goes on with it.
 
     Attributes:
@@ -122,12 +122,12 @@ class Native:
         choice = {"tool_choice": "none"} if is_deciding else {}
         return {"tools": definitions(self._tools), **choice}
 
-    def read(self, completion: Completion) -> Reply:
+    def read(self, completion: Reply) -> ProtocolReply:
         """Read the calls, else the answer."""
         text = split_thinking(completion.text).answer
         if not completion.tool_calls:
             message = {"role": "assistant", "content": text or prompt("no_reply")}
-            return Reply(message, answer=read_answer(text))
+            return ProtocolReply(message, answer=read_answer(text))
         came = completion.message or {"content": text}
         parts = came.get("tool_calls")
         parts = parts if isinstance(parts, list) and parts else [{}] * len(completion.tool_calls)
@@ -149,7 +149,7 @@ class Native:
         # Of the function_call it is the newer form.
         kept = {name: value for name, value in came.items() if name != "function_call"}
         kept |= {"role": "assistant", "tool_calls": sent}
-        return Reply(kept, tuple(calls), customs=customs)
+        return ProtocolReply(kept, tuple(calls), customs=customs)
 
     def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
         """Return the messages that answer calls."""
@@ -235,7 +235,7 @@ class Text:
         """Return where the model is to stop, so that it makes up no result."""
         return {"stop": ["\nObservation:"]}
 
-    def read(self, completion: Completion) -> Reply:
+    def read(self, completion: Reply) -> ProtocolReply:
         """Read an action, else the answer."""
         return read_text_reply(split_thinking(completion.text).answer, self._tools)
 
@@ -247,7 +247,7 @@ class Text:
 PROTOCOLS: Mapping[str, type[Native] | type[Text]] = {"native": Native, "text": Text}
 
 
-def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
+def read_text_reply(text: str, tools: Sequence[str]) -> ProtocolReply:
     """Read a reply without its thinking: the first action or whole answer that stands in it.
 
     Args:
@@ -273,11 +273,11 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
             if not asked.startswith("{"):
                 asked = _END_OF_INPUT.split(asked)[0].strip()
             call = ToolCall("", name, arguments_in(asked, ARGUMENTS[name] if name in tools else ()))
-            return Reply(message, (call,), customs=is_custom)
+            return ProtocolReply(message, (call,), customs=is_custom)
         if "diagnosis" in found and "treatment" in found:
-            return Reply(message, answer=_answer_in_lines(found), customs=is_custom)
+            return ProtocolReply(message, answer=_answer_in_lines(found), customs=is_custom)
     answer = read_answer(text)
-    return Reply(message, answer=answer, customs=answer is not None)
+    return ProtocolReply(message, answer=answer, customs=answer is not None)
 
 
 def arguments_in(text: str, names: Collection[str]) -> dict[str, Any]:

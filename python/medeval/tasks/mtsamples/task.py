@@ -17,7 +17,7 @@ from pydantic import Field
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Answer, read_answers
-from medeval.inference.types import Item, Message
+from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.models.text_files import write_text
 from medeval.tasks.differences import paired_differences
@@ -34,7 +34,7 @@ from medeval.tasks.mtsamples.export import (
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class MtsamplesOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MtsamplesTask(ItemTask, JudgedTask):
+class MtsamplesTask(SampleTask, JudgedTask):
     """The task with its examples; see `JudgedTask`.
 
     Attributes:
@@ -196,15 +196,15 @@ class MtsamplesTask(ItemTask, JudgedTask):
             write_text(place, as_lines(self.examples))
         return [place]
 
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
         for example in self.examples[:limit]:
             messages = self.options.messages(example.question)
             for sample in range(self.options.samples):
-                yield Item(example.example_id, messages, self.data_class, sample)
+                yield Sample(example.example_id, messages, self.data_class, sample)
 
-    def local_reply(self, item: Item, gold_of: str | None) -> str:
-        """See `ItemTask`."""
+    def local_reply(self, item: Sample, gold_of: str | None) -> str:
+        """See `SampleTask`."""
         thought = "<think>By rule.</think>" if self.options.use_think else ""
         if gold_of is None:
             return thought + demo_plan(self._by_id[item.id].question)

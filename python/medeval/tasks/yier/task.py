@@ -24,13 +24,13 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.types import Item, Outcome
+from medeval.inference.types import Outcome, Sample
 from medeval.sources import project_root
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.choices import LETTERS, Choices, named_letters
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, Method, TaskScore
+from medeval.tasks.task import Method, SampleTask, TaskScore
 from medeval.tasks.yier.files import Document, class_of, read_file
 from medeval.tasks.yier.questions import Answered, Record, left_out_words, total, usable_records
 
@@ -86,7 +86,7 @@ class YierScoreOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class YierTask(ItemTask):
+class YierTask(SampleTask):
     """The task with a file of questions; see `Task`.
 
     Attributes:
@@ -188,20 +188,20 @@ class YierTask(ItemTask):
                     "schema": reply_schema(len(order)),
                 }
 
-    def items(self, limit: int | None = None) -> Iterator[Item]:
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
         for one in self.prompts(limit):
             schema = {"name": "answer", "schema": one["schema"]}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
             kept = form if self.options.json_schema else {}
-            yield Item(one["sample_id"], one["messages"], self.data_class, one["sample"], kept)
+            yield Sample(one["sample_id"], one["messages"], self.data_class, one["sample"], kept)
 
-    def can_read(self, item: Item, reply: str) -> bool:
+    def can_read(self, item: Sample, reply: str) -> bool:
         """See `Task`."""
         return self._read(self._by_id[item.id], item.sample, reply).is_read
 
-    def local_reply(self, item: Item, gold_of: str | None) -> str:
-        """See `ItemTask`."""
+    def local_reply(self, item: Sample, gold_of: str | None) -> str:
+        """See `SampleTask`."""
         record = self._by_id[item.id]
         chosen = demo_choice(record) if gold_of is None else _borrowed(record, self._by_id[gold_of])
         shown = enumerate(shuffled_order(record, self.options.shuffle_seed, item.sample))
