@@ -6,32 +6,24 @@ Proxies of the environment are not used: behind one, the address could not be ch
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import ipaddress
-import json
 import socket
 import ssl
-import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from medeval.inference.guard import is_loopback
-from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_CHUNK = 64 * 1024
 # Addresses that carry one of IPv4 in them, which a gateway may lead to: NAT64 (RFC 6052, RFC 8215),
 # 6to4 (RFC 3056), Teredo (RFC 4380), and the oldest form (RFC 4291).
-_CARRIERS = tuple(
-    map(
-        ipaddress.ip_network,
-        ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"),
-    )
-)
+_CARRIERS = [
+    ipaddress.ip_network(network)
+    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,7 @@ class FetchRules:
         allow_http: also without TLS.
         allow_private_hosts: also from private, loopback and other addresses that are not public,
             and without TLS from this machine.
-        timeout: seconds for the whole fetch.
+        timeout: seconds for each wait: to connect, and for the next bytes.
         max_bytes: the largest file.
         max_redirects: the longest chain of redirects.
     """
@@ -74,11 +66,10 @@ def fetch(url: str, rules: FetchRules) -> Fetched:
             redirects, the server answers with an error, or it cannot be reached; naming the
             address.
     """
-    deadline = time.monotonic() + rules.timeout
     place = url
     for _ in range(rules.max_redirects + 1):
         try:
-            answer = _get(place, rules, deadline)
+            answer = _get(place, rules)
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{place}: cannot be fetched: {reason}") from error
@@ -88,40 +79,14 @@ def fetch(url: str, rules: FetchRules) -> Fetched:
     raise ValueError(f"{url}: more than {rules.max_redirects} redirects")
 
 
-class UrlCache:
-    """Fetched files on disk: one for each content, one for each address that names its content."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def read(self, url: str) -> Fetched | None:
-        """Return what an address held; None if that is unknown or no longer what it was."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            entry = json.loads(self._entry(url).read_bytes())
-            content = (self._folder / f"content-{entry['sha256']}").read_bytes()
-            if hashlib.sha256(content).hexdigest() == entry["sha256"]:
-                return Fetched(content, str(entry["content_type"]))
-        return None
-
-    def write(self, url: str, fetched: Fetched) -> None:
-        """Keep what an address held, the content first, so that no entry names a missing file."""
-        digest = hashlib.sha256(fetched.content).hexdigest()
-        write_text(self._folder / f"content-{digest}", fetched.content)
-        entry = {"url": url, "sha256": digest, "content_type": fetched.content_type}
-        write_text(self._entry(url), json.dumps(entry, indent=2))
-
-    def _entry(self, url: str) -> Path:
-        return self._folder / f"url-{hashlib.sha256(url.encode()).hexdigest()}.json"
-
-
-def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
+def _get(url: str, rules: FetchRules) -> Fetched | str:
     """Return the file, or where a redirect leads."""
     parts = _checked(url, rules)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # The host as the address names it: the port of TLS is not the connection's default.
     headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
     with closing(http.client.HTTPConnection(parts.hostname or "", 80)) as connection:
-        connection.sock = _connected(parts, url, rules, deadline)
+        connection.sock = _connected(parts, url, rules)
         if parts.scheme == "https":
             context = ssl.create_default_context()
             connection.sock = context.wrap_socket(connection.sock, server_hostname=parts.hostname)
@@ -131,14 +96,10 @@ def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
             if response.status in _REDIRECTS and location:
                 return location
             if response.status != http.client.OK:
-                status = f"{response.status} {response.reason}".rstrip()
-                raise ValueError(f"{url}: HTTP status {status}")
-            content = b""
-            while chunk := response.read1(_CHUNK):
-                content += chunk
-                if len(content) > rules.max_bytes:
-                    raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
-                _left(deadline)
+                raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
+            content = response.read(rules.max_bytes + 1)
+            if len(content) > rules.max_bytes:
+                raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
             if response.length:  # what the server announced and did not send
                 raise http.client.IncompleteRead(content, response.length)
             return Fetched(content, response.getheader("Content-Type") or "")
@@ -162,7 +123,7 @@ def _checked(url: str, rules: FetchRules) -> SplitResult:
     return parts
 
 
-def _connected(parts: SplitResult, url: str, rules: FetchRules, deadline: float) -> socket.socket:
+def _connected(parts: SplitResult, url: str, rules: FetchRules) -> socket.socket:
     """Return a connection to an address of the host, all of which may be connected to."""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
@@ -176,14 +137,7 @@ def _connected(parts: SplitResult, url: str, rules: FetchRules, deadline: float)
     failed = OSError("the host has no address")
     for address in addresses:
         try:
-            return socket.create_connection((address, port), timeout=_left(deadline))
+            return socket.create_connection((address, port), timeout=rules.timeout)
         except OSError as error:
             failed = error
     raise failed
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("timed out")
-    return left

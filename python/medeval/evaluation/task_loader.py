@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
 
-from medeval.evaluation.fetching import FetchRules, UrlCache, fetch, is_url
+from medeval.evaluation.fetching import FetchRules, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
 from medeval.models.documents import described
 from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
-from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping
+from medeval.models.text_files import (
+    Format,
+    format_of,
+    packaged_yaml,
+    parse_mapping,
+    write_text,
+)
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -63,12 +70,12 @@ class TaskSummary:
     file: str | None
     difficulty: str | None = field(default=None, compare=False)
 
-
-def summary_of(task: MedicalTask, file: str | None) -> TaskSummary:
-    """Return what a list says about a task from a file, if it is from one."""
-    rows = len(task.dataset) or sum(any(row.values()) for row in task.inputs)
-    told = (task.task_id, task.name, task.description, list(task.metrics), rows, file)
-    return TaskSummary(*told, task.extra.get("difficulty"))
+    @classmethod
+    def of(cls, task: MedicalTask, file: str | None) -> Self:
+        """Return what a list says about a task from a file, if it is from one."""
+        rows = len(task.dataset) or sum(any(row.values()) for row in task.inputs)
+        told = (task.task_id, task.name, task.description, list(task.metrics), rows, file)
+        return cls(*told, task.extra.get("difficulty"))
 
 
 class TaskLoader:
@@ -94,7 +101,7 @@ class TaskLoader:
         """
         self.tasks_dir = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
         self._rules = rules or FetchRules()
-        self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
+        self._cache = None if cache_dir is None else Path(cache_dir)
         # By file or web address: a task, and the state of each file when it was read.
         self._loaded: dict[Path | str, tuple[EvaluatedTask, dict[Path, tuple[int, int]]]] = {}
 
@@ -123,14 +130,7 @@ class TaskLoader:
             states |= _states(row_files(data, source.parent).values())
             task = build_task(data, source.stem, str(source), source.parent)
         else:
-            kept = self._web.read(source) if self._web and not reload else None
-            fetched = kept or fetch(source, self._rules)
-            path = PurePosixPath(unquote(urlsplit(source).path))
-            form = _format_of_url(source, path.suffix, fetched.content_type)
-            name = path.stem or (urlsplit(source).hostname or "")
-            task = build_task(_parsed(source, fetched.content, form), name, source)
-            if self._web and not kept:
-                self._web.write(source, fetched)
+            task = self._from_web(source, reload)
         self._loaded[source] = task, states
         return task
 
@@ -167,7 +167,7 @@ class TaskLoader:
 
     def list_available_tasks(self) -> list[dict[str, Any]]:
         """Describe the tasks of the folder; a file that is broken is left out with a warning."""
-        return [asdict(summary_of(task, str(path))) for path, task in self.discovered()]
+        return [asdict(TaskSummary.of(task, str(path))) for path, task in self.discovered()]
 
     def discovered(self) -> list[tuple[Path, EvaluatedTask]]:
         """Return the tasks of the folder with their files; a broken one is left out, warned of."""
@@ -202,6 +202,31 @@ class TaskLoader:
             )
         return paths[0].resolve()
 
+    def _from_web(self, url: str, reload: bool) -> EvaluatedTask:
+        """Return the task at an address, or what is kept of it, if that is as it was kept.
+
+        The name of a kept file has the hashes of its address and of its content.
+        """
+        path = PurePosixPath(unquote(urlsplit(url).path))
+        stem = f"content-{hashlib.sha256(url.encode()).hexdigest()}"
+        kept = [*self._cache.glob(f"{stem}-*")] if self._cache else []
+        for place in [] if reload else kept:
+            content, form = place.read_bytes(), format_of(place)
+            if place.stem.endswith(hashlib.sha256(content).hexdigest()):
+                break
+        else:
+            content, content_type = fetch(url, self._rules)
+            form = _format_of_url(url, path.suffix, content_type)
+        name = path.stem or (urlsplit(url).hostname or "")
+        task = build_task(_parsed(url, content, form), name, url)
+        if self._cache:
+            new = self._cache / f"{stem}-{hashlib.sha256(content).hexdigest()}.{form}"
+            write_text(new, content)
+            for place in kept:
+                if place != new:
+                    place.unlink()
+        return task
+
 
 def build_task(
     data: Mapping[str, Any], fallback_id: str, place: str, folder: Path | None = None
@@ -229,13 +254,13 @@ def build_task(
         if "task_type" not in fields:
             warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=3)
             fields["task_type"] = TaskType.QA
-        if fields.get("dataset") or not fields.get("inputs"):
+        has_rows = bool(fields.get("dataset"))
+        if has_rows or not fields.get("inputs"):
             fields.pop("inputs", None)
-        if not fields.get("dataset"):
-            # What fails here fails by the rules of all tasks: a task of a class has a blank input.
-            MedicalTask.model_validate(fields)
+        # The rules of all tasks, but for rows: these may have other names of the input.
+        rows = {"dataset": [{}]} if has_rows else {}
+        kind = MedicalTask.model_validate({**fields, **rows}).task_type
         own = fields.get("input_schema")
-        kind = MedicalTask.model_validate({**fields, "dataset": [{}]}).task_type
         # The class knows other names of the input: `case` for `symptoms`, `text` for `document`.
         schemas = [own] if own else [ensure_task_schemas(kind, None, None)[0], {}]
         faults: list[ValueError] = []
@@ -244,8 +269,9 @@ def build_task(
                 task = TASK_CLASSES[kind].model_validate({**fields, "input_schema": schema})
                 task.validate()
                 for label in ("dataset", "few_shot"):
-                    rows = getattr(task, label)
-                    validate_rows(rows, *task.schemas(), label=label, need_gold=True)
+                    validate_rows(
+                        getattr(task, label), *task.schemas(), label=label, need_gold=True
+                    )
                 _check_prompts(task)
                 if not any(task.expected_outputs):
                     task.expected_outputs = []
@@ -267,13 +293,11 @@ def _check_key(key: str) -> None:
         return
     if meant := keys["elsewhere"].get(folded):
         raise ValueError(f"{key}: no key of a task file; {meant}")
-    parts = set(folded.split("_"))
     for near in get_close_matches(folded, known, 1, _SIMILAR):
         # `dataset_id` is no slip of `dataset`.
-        if not set(near.split("_")) < parts:
+        if not set(near.split("_")) < set(folded.split("_")):
             raise ValueError(
-                f"{key}: no key of a task file; did you mean {near!r}? What is your own may stand"
-                " under `extra`"
+                f"{key}: no key of a task file; did you mean {near!r}? Own keys go under `extra`"
             )
 
 

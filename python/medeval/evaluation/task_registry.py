@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from medeval.evaluation.task_loader import TaskLoader, TaskSummary, summary_of
+from medeval.evaluation.task_loader import TaskLoader, TaskSummary
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import task_type_of
 
@@ -48,10 +48,9 @@ class TaskRegistry:
             FileNotFoundError: there is no such file.
             ValueError: the file cannot be read as a task, or the id is registered.
         """
-        place = Path(path)
-        if not place.is_file():
-            raise FileNotFoundError(f"there is no task file {place}")
-        return self._register_from(place.resolve(), str(place), task_id, replace)
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"there is no task file {path}")
+        return self._register_from(Path(path).resolve(), str(path), task_id, replace)
 
     def register_from_url(
         self, url: str, task_id: str | None = None, *, replace: bool = False
@@ -98,20 +97,22 @@ class TaskRegistry:
             difficulty: their difficulty, in upper or lower case.
         """
         wanted = None if task_type is None else task_type_of(task_type)
-        discovered = [(task, str(path)) for path, task in self._loader.discovered()]
-        new = (one for one in discovered if one[0].task_id not in self._registered)
-        tasks = [
-            one for one in (*self._registered.values(), *new) if wanted in (None, one[0].task_type)
-        ]
-        return [
-            one
-            for one in (summary_of(task, file) for task, file in tasks)
-            if (min_examples is None or one.num_examples >= min_examples)
-            and has_metrics in (None, bool(one.metrics))
-            and (
-                difficulty is None or str(one.difficulty or "").casefold() == difficulty.casefold()
-            )
-        ]
+        tasks = [*self._registered.values()]
+        for path, task in self._loader.discovered():
+            if task.task_id not in self._registered:
+                tasks.append((task, str(path)))
+        found = []
+        for task, file in tasks:
+            row = TaskSummary.of(task, file)
+            level = str(row.difficulty or "").casefold()
+            if (
+                wanted in (None, task.task_type)
+                and row.num_examples >= (min_examples or 0)
+                and has_metrics in (None, bool(row.metrics))
+                and (difficulty is None or level == difficulty.casefold())
+            ):
+                found.append(row)
+        return found
 
     def _register_from(
         self, ref: str | Path, file: str, task_id: str | None, replace: bool
