@@ -3,101 +3,118 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
+
+from pydantic import ValidationError
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_tasks import (
-    CATEGORIES,
-    CategoryMap,
-    ItemsFailedError,
-    MisalignedError,
-    Planned,
-    Scoring,
-    failed_result,
-    finish_report,
-    plan,
-    scored_result,
-)
+from medeval.evaluation.averages import CATEGORIES, CategoryMap, Scoring
 from medeval.evaluation.model_kinds import failed, writable
-from medeval.evaluation.model_runner import ModelRunner, ModelSettings, model_settings
-from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
+from medeval.evaluation.model_runner import ModelRunner, ModelSettings
+from medeval.evaluation.task_loader import TaskLoader, build_task
 from medeval.evaluation.task_registry import TaskRegistry
-from medeval.inference.types import canonical
+from medeval.inference.types import Ledger, Outcome, canonical
+from medeval.metrics.metric import text_of
 from medeval.metrics.registry import MetricRegistry, default_registry
 from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.documents import described
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.schemas import Row
+from medeval.models.medical_task import input_ids, task_hash
+from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import DRAWS
+from medeval.models.task_types import EvaluatedTask
 
 __all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedError"]
 
+_KIND = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+# The end of an item, and the kind of an error in the place of its output.
+Ending = tuple[Outcome, str | None]
 
+
+class ItemsFailedError(RuntimeError):
+    """The model gave no output for items; the message counts them and names the kinds."""
+
+
+class MisalignedError(ValueError):
+    """A runner returned more or fewer outputs than inputs, so none can be told to be whose."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One task of an evaluation.
+
+    Attributes:
+        task_id: its id, or what it was asked for by.
+        reason: why it cannot be run; None if it can, and without the rest if not.
+        task: with its own `score`.
+        inputs: what the model is shown, one mapping an item.
+        about: what its result says of it: its hash, its status when it goes well (`unscored` if
+            nothing is expected of any item), where it breaks its own schemas or rules.
+    """
+
+    task_id: str
+    reason: Exception | None = None
+    task: EvaluatedTask = field(default=cast("EvaluatedTask", None))
+    inputs: Sequence[Row] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class EvaluationHarness:
     """Runs models on tasks and scores them; may be used as a context manager.
 
+    What a callback raises ends the evaluation.
+
     Attributes:
-        tasks: the task registry.
-        runner: the model runner.
+        tasks_dir: the folder in which tasks are found; the package's own if not given.
         results_dir: where reports are kept, one file a run.
-        cache_dir: where answers are kept; None keeps none.
+        cache_dir: where answers are kept, a run folder for each model and task; None keeps none.
+        registry: of tasks, instead of one for the folder.
+        loader: of task files, instead of one for the folder.
+        runner: of models.
+        metrics: where the names of metrics are found; those of this package if not given.
+        draws: resamples of the bootstrap behind intervals; 0 for none.
+        seed: of the bootstrap.
+        on_task_start: before a task; gets its id.
+        on_task_end: after a task that did not fail; gets its id and its result.
+        on_progress: before each task; gets its number from 1, how many there are, and its id.
+        on_error: when a task fails; gets its id and the exception.
+        on_metrics: after a task that has scores; gets its id and the scores.
+        tasks: the task registry.
+
+    Raises:
+        ValueError: more than one of folder, loader and registry are given.
     """
 
-    def __init__(
-        self,
-        tasks_dir: str | Path | None = None,
-        results_dir: str | Path = "results",
-        cache_dir: str | Path | None = None,
-        *,
-        registry: TaskRegistry | None = None,
-        loader: TaskLoader | None = None,
-        runner: ModelRunner | None = None,
-        metrics: MetricRegistry | None = None,
-        draws: int = DRAWS,
-        seed: int = 0,
-        on_task_start: Callable[[str], None] | None = None,
-        on_task_end: Callable[[str, EvaluationResult], None] | None = None,
-        on_progress: Callable[[int, int, str], None] | None = None,
-        on_error: Callable[[str, Exception], None] | None = None,
-        on_metrics: Callable[[str, Mapping[str, float]], None] | None = None,
-    ) -> None:
-        """Make a harness; what a callback raises ends the evaluation.
+    tasks_dir: str | Path | None = None
+    results_dir: str | Path = "results"
+    cache_dir: str | Path | None = None
+    _: KW_ONLY
+    registry: TaskRegistry | None = None
+    loader: TaskLoader | None = None
+    runner: ModelRunner = field(default_factory=ModelRunner)
+    metrics: MetricRegistry | None = None
+    draws: int = DRAWS
+    seed: int = 0
+    on_task_start: Callable[[str], object] | None = None
+    on_task_end: Callable[[str, EvaluationResult], object] | None = None
+    on_progress: Callable[[int, int, str], object] | None = None
+    on_error: Callable[[str, Exception], object] | None = None
+    on_metrics: Callable[[str, Mapping[str, float]], object] | None = None
+    tasks: TaskRegistry = field(init=False)
 
-        Args:
-            tasks_dir: the folder in which tasks are found; the package's own if not given.
-            results_dir: where reports are kept.
-            cache_dir: where answers are kept, a run folder for each model and task; None keeps
-                none.
-            registry: of tasks, instead of one for the folder.
-            loader: of task files, instead of one for the folder.
-            runner: of models; a `ModelRunner` if not given.
-            metrics: where the names of metrics are found; those of this package if not given.
-            draws: resamples of the bootstrap behind intervals; 0 for none.
-            seed: of the bootstrap.
-            on_task_start: before a task; gets its id.
-            on_task_end: after a task that did not fail; gets its id and its result.
-            on_progress: before each task; gets its number from 1, how many there are, and its id.
-            on_error: when a task fails; gets its id and the exception.
-            on_metrics: after a task that has scores; gets its id and the scores.
-
-        Raises:
-            ValueError: more than one of folder, loader and registry are given.
-        """
-        if sum(given is not None for given in (tasks_dir, loader, registry)) > 1:
+    def __post_init__(self) -> None:
+        """Find out where tasks are."""
+        if sum(one is not None for one in (self.tasks_dir, self.loader, self.registry)) > 1:
             raise ValueError("give one of tasks_dir, loader and registry: each has the one before")
-        folder = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
-        self.tasks = registry or TaskRegistry(folder, loader=loader or TaskLoader(folder))
-        self.runner = runner or ModelRunner()
-        self.results_dir = Path(results_dir)
-        self.cache_dir = None if cache_dir is None else Path(cache_dir)
-        self._scoring = partial(Scoring, metrics or default_registry(), draws, seed)
-        self._on_task_start, self._on_task_end = on_task_start or _ignore, on_task_end or _ignore
-        self._on_progress, self._on_error = on_progress or _ignore, on_error or _ignore
-        self._on_metrics = on_metrics or _ignore
+        self.tasks = self.registry or TaskRegistry(self.tasks_dir, loader=self.loader)
 
     def __enter__(self) -> Self:
         return self
@@ -155,62 +172,130 @@ class EvaluationHarness:
         from medeval.reporting.report import format_named, write_report
 
         formats = dict.fromkeys(map(format_named, report_formats or ()))
-        scoring = self._scoring(
+        scoring = Scoring(
+            self.metrics or default_registry(),
+            self.draws,
+            self.seed,
             CATEGORIES if category_map is None else category_map,
             combined_weights or {},
             combined_metric_name or "combined_score",
         )
-        planned = plan(task_ids, self.tasks, scoring)
+        planned = self._plan(task_ids, scoring)
         for one in planned if strict_validation else ():
             if one.reason:
                 raise one.reason
-            if one.violations:
-                raise ValueError(f"{one.task_id}: {one.violations[0]}")
+            for violation in one.about["validation_errors"]:
+                raise ValueError(f"{one.task_id}: {violation}")
         started = datetime.now(UTC)
         report = BenchmarkReport(model_id=model_id, timestamp=started)
         is_loaded = model_id in self.runner.loaded
         if model_type is None and (model_kwargs or not is_loaded):
-            raise UserError(
-                f"Model {model_id!r}: name its model_type, to load it with its parameters."
-            )
-        if model_type is not None and is_loaded:
-            # The runner would keep the first: the scores would be of another model than is named.
-            raise UserError(
-                f"Model {model_id!r} is loaded in the runner. Leave out model_type and parameters"
-                " to evaluate that one, or unload it first."
-            )
+            raise UserError(f"Model {model_id!r}: name its model_type, to load it.")
         if model_type is not None:
+            if is_loaded:  # The runner would keep it: the scores would be of another model.
+                raise UserError(
+                    f"Model {model_id!r} is loaded in the runner. Leave out model_type and"
+                    " parameters to evaluate that one, or unload it first."
+                )
             self.runner.load_model(model_id, model_type, **model_kwargs)
         try:
-            described = self.runner.model(model_id).settings
-            settings = model_settings(model_id, model_type, model_kwargs, described)
+            told = self.runner.model(model_id).settings
+            settings = ModelSettings(model_id, model_type, model_kwargs, told)
             how = scoring, settings, batch_size, use_cache, strict_validation
             for number, one in enumerate(planned, start=1):
-                self._on_progress(number, len(planned), one.task_id)
-                self._on_task_start(one.task_id)
+                _call(self.on_progress, number, len(planned), one.task_id)
+                _call(self.on_task_start, one.task_id)
                 report.add_evaluation_result(self._result(one, *how))
         finally:
             if model_type is not None:
                 self.runner.unload_model(model_id)
-        contents = sorted(([one.task_id, one.hash] for one in planned), key=str)
-        asked = {"model": settings.recorded, "tasks": contents}
-        digest = hashlib.sha256(canonical(asked).encode()).hexdigest()[:12]
+        contents = sorted(([one.task_id, one.about.get("task_hash")] for one in planned), key=str)
+        digest = _digest({"model": settings.recorded, "tasks": contents})[:12]
         name = f"{started:%Y%m%dT%H%M%S%fZ}-{digest}"
         about = {
             "run_id": name,
             "model": settings.recorded,
-            "prompt_version": str(described.get("prompt_version", "")),
+            "prompt_version": str(told.get("prompt_version", "")),
             "batch_size": batch_size,
             "strict_validation": strict_validation,
             "seconds": (datetime.now(UTC) - started).total_seconds(),
         }
-        finish_report(report, scoring, about)
+        scoring.finish(report, about)
+        results = Path(self.results_dir)
         if save_results:
-            write_report(report, self.results_dir / f"{name}.json", keep_outputs=True)
-        folder = Path(report_dir or self.results_dir)
+            write_report(report, results / f"{name}.json", keep_outputs=True)
         for form in formats:
-            write_report(report, folder / f"{name}-report.{form}")
+            write_report(report, Path(report_dir or results) / f"{name}-report.{form}")
         return report
+
+    def _plan(self, refs: Iterable[str], scoring: Scoring) -> list[Planned]:
+        """Load the tasks and check all that can be checked without a model.
+
+        Args:
+            refs: ids, paths or URLs; one that comes twice counts once.
+            scoring: how they will be scored.
+
+        Raises:
+            UserError: there is no task, two tasks share an id, a metric is not known, or averages
+                cannot be made.
+        """
+        if isinstance(refs, str):
+            raise UserError(f"task_ids is a list of ids: [{refs!r}].")
+        planned = [self._planned(ref) for ref in dict.fromkeys(map(str, refs))]
+        if not planned:
+            raise UserError("No task to evaluate. Name at least one.")
+        ready = [one for one in planned if one.reason is None]
+        for task_id, count in Counter(one.task_id for one in ready).items():
+            if count > 1:
+                raise UserError(
+                    f"Two of the tasks are called {task_id!r}. Register one under another id."
+                )
+        scored: dict[str, None] = {}
+        for one in ready:
+            for name in one.task.metrics or one.task.simple_metrics:
+                try:
+                    scoring.metrics.find(name)
+                except UserError as error:
+                    raise UserError(f"Task {one.task_id!r}: {error}") from None
+                scored[name] = None
+        scoring.check(list(scored))
+        return planned
+
+    def _planned(self, ref: str) -> Planned:
+        task_id = ref
+        try:
+            task = self.tasks.get(ref)
+            task_id = task.task_id
+            if not isinstance(task, EvaluatedTask):
+                # In the class of its type, which knows how outputs are scored.
+                task = build_task(task.model_dump(), task_id, task_id)
+            inputs, expected = task.pairs()
+            if not task.dataset and not any(any(row.values()) for row in inputs):
+                raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
+            expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
+            wanted, gold = task.schemas()
+            # An item of which nothing is expected is asked, and not scored.
+            broken = missing_keys(inputs, wanted, "inputs")
+            broken += missing_keys([row or None for row in expected], gold, "expected_outputs")
+            try:
+                task.validate()
+            except ValidationError as error:
+                # Rows that lack keys are found one by one, and rows that are none were refused.
+                broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
+            except ValueError:
+                pass  # a row that lacks a key
+            about = {
+                "status": "ok" if any(expected) else "unscored",
+                "task_hash": task_hash(task),
+                "task_type": str(task.task_type),
+                "task_name": task.name,
+                "data_class": task.data_class,
+                "input_ids": input_ids(inputs),
+                "validation_errors": broken,
+            }
+        except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
+            return Planned(task_id, error)
+        return Planned(task_id, None, task, inputs, about)
 
     def _result(
         self,
@@ -222,51 +307,145 @@ class EvaluationHarness:
         strict: bool,
     ) -> EvaluationResult:
         """Ask the model about one task, and score its answers."""
-        model_id, begun = settings.model_id, time.monotonic()
-        outputs: list[Row] | None = None
+        begun, named = time.monotonic(), {"model_id": settings.model_id, "task_id": planned.task_id}
+        endings: list[Ending] = [(Outcome.ERRORED, None)] * len(planned.inputs)
+        about = dict(planned.about)
         try:
-            if planned.reason:
-                raise planned.reason
-            # Only a model that is described by data alone is found again: two objects of a program
-            # may differ in anything.
-            folder = None
-            if self.cache_dir is not None and settings.is_data:
-                parts = {"model": settings.recorded, "task": planned.hash}
-                key = hashlib.sha256(canonical(parts).encode()).hexdigest()
-                folder = self.cache_dir / f"answers-{key}"
-            given = self.runner.run_model(
-                model_id,
-                list(planned.inputs),
-                batch_size,
-                task=planned.task,
-                folder=folder,
-                ask_anew=not use_cache,
-            )
-            count = len(planned.inputs)
-            if len(given) != count:
-                raise MisalignedError(
-                    f"the model runner returned {len(given)} outputs for {count} inputs"
-                )
-            # What is no mapping of JSON values is a failed item.
-            outputs = [
-                writable(one) if isinstance(one, dict) else failed("NotAMapping", 1)
-                for one in given
-            ]
+            outputs = self._outputs(planned, settings, batch_size, use_cache)
             seconds = time.monotonic() - begun
-            result = scored_result(model_id, planned, outputs, scoring, strict)
+            endings = [_ending(output, planned.task.target) for output in outputs]
+            scores, told = _scored(planned, outputs, endings, scoring, strict)
         except Exception as error:  # whatever a model or a task raises
-            self._on_error(planned.task_id, error)
+            _call(self.on_error, planned.task_id, error)
             if strict or isinstance(error, MisalignedError):
                 raise
-            return failed_result(planned, error, outputs, settings)
-        run = self.runner.model(model_id)
-        told = {"from_cache": not run.asked, "seconds": seconds, "measured": run.measured}
-        result.metadata |= told
+            about |= {"status": "error", "error": {"type": type(error).__name__}}
+            # A message is kept where it cannot quote a patient.
+            is_own = isinstance(error, UserError | ItemsFailedError)
+            if is_own or planned.reason or planned.task.data_class == "open":
+                about["error"]["message"] = settings.scrubbed(str(error))
+            if planned.reason is None:
+                about["outcomes"] = Ledger(outcome for outcome, _ in endings).as_json()
+            return EvaluationResult(**named, metadata=about)
+        run = self.runner.model(settings.model_id)
+        result = EvaluationResult(
+            **named,
+            inputs=list(planned.inputs),
+            model_outputs=outputs,
+            **scores,
+            metadata={
+                **about,
+                **told,
+                "outcomes": Ledger(outcome for outcome, _ in endings).as_json(),
+                "item_outcomes": [str(outcome) for outcome, _ in endings],
+                "from_cache": not run.asked,
+                "seconds": seconds,
+                "measured": run.measured,
+            },
+        )
         if result.metrics_results:
-            self._on_metrics(planned.task_id, dict(result.metrics_results))
-        self._on_task_end(planned.task_id, result)
+            _call(self.on_metrics, planned.task_id, dict(result.metrics_results))
+        _call(self.on_task_end, planned.task_id, result)
         return result
 
+    def _outputs(
+        self, planned: Planned, settings: ModelSettings, batch_size: int, use_cache: bool
+    ) -> list[Row]:
+        """Return the model's outputs; what is no mapping of JSON values is a failed item.
 
-def _ignore(*told: object) -> None:
-    """Stand in for a callback that is not given."""
+        Raises:
+            MisalignedError: there is not one for each input.
+        """
+        if planned.reason:
+            raise planned.reason
+        # Only a model that is described by data alone is found again: two objects of a program
+        # may differ in anything.
+        folder = None
+        if self.cache_dir is not None and settings.is_data:
+            parts = {"model": settings.recorded, "task": planned.about["task_hash"]}
+            folder = Path(self.cache_dir) / f"answers-{_digest(parts)}"
+        inputs = list(planned.inputs)
+        given = self.runner.run_model(
+            settings.model_id,
+            inputs,
+            batch_size,
+            task=planned.task,
+            folder=folder,
+            ask_anew=not use_cache,
+        )
+        if len(given) != len(inputs):
+            told = f"the model runner returned {len(given)} outputs for {len(inputs)} inputs"
+            raise MisalignedError(told)
+        no_mapping = failed("NotAMapping", 1)
+        return [writable(one) if isinstance(one, dict) else no_mapping for one in given]
+
+
+def _scored(
+    planned: Planned,
+    outputs: Sequence[Row],
+    endings: Sequence[Ending],
+    scoring: Scoring,
+    strict: bool,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the scores of a task, and what is to be said of them; failed items score as nothing.
+
+    Args:
+        planned: the task.
+        outputs: one for each item.
+        endings: of the items.
+        scoring: how they are scored.
+        strict: raise where an item failed or an output breaks the task's schema.
+
+    Raises:
+        ItemsFailedError: every item failed, or, if strict, some did.
+        ValueError: the references do not fit the outputs, or, if strict, an output breaks the
+            schema.
+    """
+    from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
+
+    task = planned.task
+    n_failed = sum(outcome is Outcome.ERRORED for outcome, _ in endings)
+    if n_failed == len(endings) or (strict and n_failed):
+        # A model writes what it likes there: what is not the name of a kind may quote an input.
+        kinds = {kind if _KIND.fullmatch(kind) else "other" for _, kind in endings if kind}
+        told = f"{n_failed} of {len(endings)} items failed ({', '.join(sorted(kinds))})"
+        raise ItemsFailedError(f"{task.task_id}: {told}")
+    answers = [None if kind else output for output, (_, kind) in zip(outputs, endings, strict=True)]
+    broken = missing_keys(answers, task.schemas()[1], "model_outputs")
+    if strict and broken:
+        raise ValueError(f"{task.task_id}: {broken[0]}")
+    table = ScoreTable({})
+    if planned.about["status"] == "ok":
+        table = task.table([answer or {} for answer in answers], registry=scoring.metrics)
+    scores = table.summary(draws=scoring.draws, seed=scoring.seed)
+    metrics: dict[str, dict[str, Any]] = {}
+    for name, score in scores.items():
+        metric, known = scoring.metrics.find(name), table.columns[name].coverage
+        metrics[name] = {
+            **score.model_dump(include={"n", "n_undefined", "reason"}),
+            "description": metric.description,
+            "direction": metric.direction,
+            **({} if known is None else {"coverage": known}),
+        }
+    violations = [*planned.about["validation_errors"], *broken]
+    return result_fields(table, scores), {"metrics": metrics, "validation_errors": violations}
+
+
+def _ending(output: Row, target: str) -> Ending:
+    error = output.get("error")
+    if isinstance(error, Mapping) and "type" in error:
+        # A reply that was refused or cut off came from the model: the call did not fail.
+        kind = str(error["type"])
+        return Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED, kind
+    if text_of(output.get(target)).strip():
+        return Outcome.ANSWERED, None
+    return Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY, None
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def _call(callback: Callable[..., object] | None, *told: Any) -> None:
+    if callback is not None:
+        callback(*told)

@@ -16,7 +16,6 @@ from medeval.evaluation.model_kinds import (
     LoadedModel,
     MissingExtraError,
     failed,
-    python_model,
     state_of,
 )
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
@@ -36,7 +35,7 @@ _PAIR = ("premise", "hypothesis")
 _NEW_TOKENS = 256
 
 
-class HuggingFaceModel:
+class HuggingFaceModel(LoadedModel):
     """A model that classifies, summarizes or continues texts.
 
     Texts are cut at the length that the model takes. Decoding is greedy unless
@@ -108,7 +107,7 @@ class HuggingFaceModel:
         self._labels = dict(label_map or {})
         greedy = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
         self._generation = {**greedy, **(generation_kwargs or {})}
-        self.settings = {
+        settings = {
             "model_path": str(place),
             "files_sha256": state_of(place),
             "hf_task": self._task,
@@ -118,12 +117,10 @@ class HuggingFaceModel:
             "parameters": int(self._model.num_parameters()),
             "seed": seed,
         }
+        super().__init__(settings, handle=self._model)
 
-    def loaded(self) -> LoadedModel:
-        """Return it as the runner takes it."""
-        return python_model(self._model, self.settings, self._predict, unload=self._unload)
-
-    def _predict(self, batch: list[Row], call: Call) -> list[Row]:
+    def predict(self, batch: list[Row], call: Call) -> list[Row]:
+        """See `LoadedModel`."""
         self._torch.manual_seed(self._seed)
         with self._torch.inference_mode():
             if self._task == "text-classification":
@@ -136,7 +133,8 @@ class HuggingFaceModel:
                 found = [self._continued(row, call.task) for row in batch]
         return [{**output, "input": row} for output, row in zip(found, batch, strict=True)]
 
-    def _unload(self) -> None:
+    def unload(self) -> None:
+        """See `LoadedModel`."""
         self._model.to("cpu")
         if self._torch.cuda.is_available():
             self._torch.cuda.empty_cache()

@@ -1,18 +1,18 @@
 """The kinds of models that the runner loads, and those that are Python: functions and objects.
 
-Each kind is a function that loads a model. What it returns puts a call to the engine of `run`:
-who is asked, which items, and how outputs are read from the lines of the journal.
+Each kind is a `LoadedModel`. A call is put to the engine of `run` in items: batches of inputs, or
+for a chat model one conversation each. Outputs are read from the lines of the journal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
@@ -50,50 +50,7 @@ class Call:
     options: Mapping[str, Any]
 
 
-# Gives the outputs of a batch.
-Predict = Callable[[list[Row], Call], Any]
-
-
-class Asked(NamedTuple):
-    """A call as the engine runs it.
-
-    Attributes:
-        model: who answers.
-        items: what is asked, each with the places of the inputs that it is made of.
-        config: how it is run.
-        read: gives an output for each of these places, from the line of the item if it has one.
-    """
-
-    model: Model
-    items: Sequence[tuple[Sample, Sequence[int]]]
-    config: RunConfig
-    read: Callable[[Line | None, Sequence[int]], list[Row]]
-
-
-@dataclass
-class LoadedModel:
-    """A model that was loaded under a name.
-
-    Attributes:
-        settings: what decides its answers, as JSON values, and never a key.
-        put: puts a call, knowing the lines of earlier starts; a ValueError if it cannot.
-        handle: what loading it returns: the object behind it where there is one.
-        folder: where its answers are kept; None if it keeps none of its own accord.
-        unload: gives back the memory that it holds.
-        asked: how many items of the last call were asked, and not known from earlier ones.
-        measured: what is known of each input of the last call.
-    """
-
-    settings: Mapping[str, Any]
-    put: Callable[[Call, Iterable[Line]], Asked]
-    handle: Any = None
-    folder: Path | None = None
-    unload: Callable[[], object] | None = None
-    asked: int = 0
-    measured: Sequence[Mapping[str, Any]] = ()
-
-
-def failed(kind: str, attempts: int, **more: Any) -> Row:
+def failed(kind: str, attempts: int | None = None, **more: Any) -> Row:
     """Return what stands in the place of an output.
 
     Args:
@@ -101,20 +58,22 @@ def failed(kind: str, attempts: int, **more: Any) -> Row:
         attempts: calls that were made for it.
         more: what else is known.
     """
-    known = {key: value for key, value in more.items() if value is not None}
-    return {"error": {"type": kind, "attempts": attempts, **known}}
+    known = {"type": kind, "attempts": attempts, **more}
+    return {"error": {key: value for key, value in known.items() if value is not None}}
 
 
-def failed_line(line: Line | None, **more: Any) -> Row:
+def failed_line(line: Line | None, batch: int | None) -> Row:
     """Return the error of an item without a reply; what an endpoint wrote may quote the input."""
     if line is None:
         return failed("not_asked", 0)
     error = line.get("error") or {}
-    kind = error.get("kind") if line["outcome"] == Outcome.ERRORED else line["outcome"]
-    told = {"status": error.get("status"), "code": error.get("code"), **more}
-    if kind == Kind.CALLABLE:
-        kind = told.pop("code")
-    return failed(str(kind), line["measured"]["attempts"], **told)
+    kind, code = error.get("kind"), error.get("code")
+    if line["outcome"] != Outcome.ERRORED:
+        kind = line["outcome"]
+    elif kind == Kind.CALLABLE:
+        kind, code = code, None
+    attempts = line["measured"]["attempts"]
+    return failed(str(kind), attempts, status=error.get("status"), code=code, batch=batch)
 
 
 def writable(output: Any) -> Any:
@@ -126,145 +85,137 @@ def writable(output: Any) -> Any:
     return output
 
 
-class BatchModel:
-    """Who answers batches, to the engine: an item is named by the places of its inputs.
+class LoadedModel:
+    """A model under a name; this one predicts in this process.
 
-    Args:
-        name: what the audit calls the model.
-        answer: gives the outputs of a batch, as JSON values.
+    Attributes:
+        settings: what decides its answers, as JSON values, and never a key.
+        handle: what loading it returns: the object behind it where there is one.
+        per_item: it takes one input at a time.
+        folder: where its answers are kept; None if it keeps none of its own accord.
+        name: what the audit calls it.
         address: where it is.
-        close: gives back what was opened for it.
+        config: how a call is run.
+        asked: how many items of the last call were asked, and not known from earlier ones.
+        measured: what is known of each input of the last call.
     """
+
+    folder: Path | None = None
+    name = "function"
+    address = IN_PROCESS
+    config = RunConfig(
+        concurrency=1,
+        retries=RetryPolicy(attempts=1),
+        retry=frozenset(Outcome) - {Outcome.ANSWERED},
+    )
+    asked = 0
+    measured: Sequence[Mapping[str, Any]] = ()
 
     def __init__(
         self,
-        name: str,
-        answer: Callable[[Request], Awaitable[Any]],
-        address: str = IN_PROCESS,
-        close: Callable[[], Awaitable[None]] | None = None,
+        settings: Mapping[str, Any],
+        function: Callable[..., Any] | None = None,
+        handle: Any = None,
+        per_item: bool = False,
     ) -> None:
-        self.model, self.address, self._answer, self._close = name, address, answer, close
+        """Take a user's function of lists, or of one input, and what it belongs to."""
+        self.settings: Mapping[str, Any] = {**settings, "per_item": per_item}
+        self.handle, self.per_item, self._function = handle, per_item, function
+
+    def predict(self, rows: list[Row], call: Call) -> Any:
+        """Return the outputs of a batch."""
+        function: Any = self._function
+        if self.per_item:
+            return [function(row, **call.options) for row in rows]
+        return function(rows, **call.options)
+
+    def unload(self) -> None:
+        """Give back the memory that it holds."""
+
+    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Sample, list[int]]]:
+        """Return what is asked, each with the places of the inputs that it is made of.
+
+        A batch that was answered stays as it was made, whatever its size. One that fails, or is
+        answered with another number of outputs, is an error for each of its inputs and for no
+        other. One with a failed output is asked again as a whole.
+
+        Args:
+            call: the inputs.
+            lines: of the journal, from earlier starts.
+
+        Raises:
+            ValueError: the call cannot be put to this kind.
+        """
+        whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
+        batches = [[int(place) for place in name.split(",")] for name in whole]
+        known = {place for batch in batches for place in batch}
+        left = [place for place in range(len(call.rows)) if place not in known]
+        size = 1 if self.per_item else call.batch_size
+        batches += [left[start : start + size] for start in range(0, len(left), size)]
+        items = []
+        for batch in batches:
+            # The batch as text names the request.
+            body = json.dumps([call.rows[one] for one in batch], default=repr)
+            messages = [{"role": "user", "content": body}]
+            items.append((Sample(",".join(map(str, batch)), messages, call.data_class), batch))
+        return items
+
+    def asker(self, call: Call) -> Model:
+        """Return who answers the items of a call."""
+        return _Batches(self, call)
+
+    def read(self, call: Call, text: str, places: Sequence[int]) -> Sequence[Row | None]:
+        """Return the output for each place of an item; None where a reply has none."""
+        outputs: list[Row] = json.loads(text)
+        return outputs
+
+    async def answer(self, request: Request, rows: list[Row], call: Call) -> Any:
+        """Return the outputs of a batch.
+
+        Whatever a function raises is an error of the batch, also what would end the caller;
+        KeyboardInterrupt alone stays what it is. Its message may hold an input's text.
+
+        Raises:
+            CallFailedError: there are none.
+        """
+        try:
+            return whole_json(self.predict(rows, call))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  whatever a user's function raises
+            failure = Failure(Kind.CALLABLE, code=type(error).__name__)
+        raise CallFailedError(failure)
+
+    def output(self, given: Any) -> Row:
+        """Return an output as a mapping of JSON values."""
+        given = writable(given)
+        return given if isinstance(given, dict) else failed("NotAMapping")
+
+
+class _Batches:
+    """Who answers the batches of a call; an item is named by the places of its inputs."""
+
+    def __init__(self, loaded: LoadedModel, call: Call) -> None:
+        self.model, self.address = loaded.name, loaded.address
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
+        self._loaded, self._call = loaded, call
 
     async def ask(self, request: Request) -> Reply:
-        """See `Model`."""
-        text = json.dumps(await self._answer(request))
-        return Reply(text, finish_reason="stop", model=self.model)
+        """Return one output for each input of a batch, none of them shifted."""
+        rows = [self._call.rows[int(place)] for place in request.item.id.split(",")]
+        given = await self._loaded.answer(request, rows, self._call)
+        if not isinstance(given, list | tuple):
+            outputs = [failed("NotAList", batch=len(rows))] * len(rows)
+        elif len(given) != len(rows):
+            wrong = failed("WrongLength", batch=len(rows), returned=len(given))
+            outputs = [wrong] * len(rows)
+        else:
+            outputs = list(map(self._loaded.output, given))
+        return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)
 
     async def close(self) -> None:
-        """See `Model`."""
-        if self._close is not None:
-            await self._close()
-
-
-def in_batches(
-    model: BatchModel,
-    call: Call,
-    lines: Iterable[Line],
-    *,
-    is_per_item: bool = False,
-    bare_labels: bool = False,
-    retries: RetryPolicy | None = None,
-) -> Asked:
-    """Put a call in batches; one that was answered stays as it was made, whatever its size.
-
-    A batch that fails, or is answered with another number of outputs, is an error for each of its
-    items and for no other. One with a failed output is asked again as a whole.
-
-    Args:
-        model: who answers.
-        call: the inputs.
-        lines: of the journal, from earlier starts.
-        is_per_item: one input at a time.
-        bare_labels: an output that is no mapping is a label; else it is an error of its item.
-        retries: when and how often a failed batch is asked again; never if not given.
-    """
-    whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
-    batches = [[int(place) for place in name.split(",")] for name in whole]
-    known = {place for batch in batches for place in batch}
-    left = [place for place in range(len(call.rows)) if place not in known]
-    size = 1 if is_per_item else call.batch_size
-    batches += [left[start : start + size] for start in range(0, len(left), size)]
-    items = []
-    for batch in batches:
-        # The batch as text names the request.
-        body = json.dumps([call.rows[one] for one in batch], default=repr)
-        messages = [{"role": "user", "content": body}]
-        items.append((Sample(",".join(map(str, batch)), messages, call.data_class), batch))
-
-    def output(given: Any, attempts: int) -> Row:
-        if isinstance(given, dict):
-            return given
-        if not bare_labels:
-            return failed("NotAMapping", attempts)
-        return failed("empty", attempts) if given is None else {"label": str(given), "score": 1.0}
-
-    def aligned(text: str, count: int, attempts: int) -> list[Row]:
-        """Return one output for each input of a batch, none of them shifted."""
-        given, kind, wrong = json.loads(text), "NotAList", {"batch": count}
-        if isinstance(given, list):
-            if len(given) == count:
-                return [output(each, attempts) for each in given]
-            kind, wrong["returned"] = "WrongLength", len(given)
-        return [failed(kind, attempts, **wrong) for _ in range(count)]
-
-    def can_read(item: Sample, text: str) -> bool:
-        return not any("error" in output for output in aligned(text, item.id.count(",") + 1, 1))
-
-    def read(line: Line | None, places: Sequence[int]) -> list[Row]:
-        if line is None or "text" not in line:
-            size = None if is_per_item else len(places)
-            return [failed_line(line, batch=size) for _ in places]
-        return aligned(line["text"], len(places), line["measured"]["attempts"])
-
-    config = RunConfig(
-        concurrency=1,
-        retries=retries or RetryPolicy(attempts=1),
-        retry=frozenset(Outcome) - {Outcome.ANSWERED},
-        can_read=can_read,
-    )
-    return Asked(model, items, config, read)
-
-
-def python_model(
-    handle: Any,
-    settings: Mapping[str, Any],
-    predict: Predict,
-    *,
-    per_item: bool = False,
-    unload: Callable[[], object] | None = None,
-) -> LoadedModel:
-    """Return what predicts in this process as a model.
-
-    Whatever it raises is an error of the batch, also what would end the caller; KeyboardInterrupt
-    alone stays what it is. Its message is left out: it may hold an input's text.
-    """
-
-    def put(call: Call, lines: Iterable[Line]) -> Asked:
-        async def answer(request: Request) -> Any:
-            batch = [call.rows[int(place)] for place in request.item.id.split(",")]
-            try:
-                given = whole_json(predict(batch, call))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001  whatever a user's function raises
-                failure = Failure(Kind.CALLABLE, code=type(error).__name__)
-            else:
-                is_list = isinstance(given, list | tuple)
-                return [writable(each) for each in given] if is_list else None
-            raise CallFailedError(failure)
-
-        return in_batches(BatchModel("function", answer), call, lines, is_per_item=per_item)
-
-    return LoadedModel({**settings, "per_item": per_item}, put, handle, unload=unload)
-
-
-def _applied(function: Callable[..., Any], per_item: bool = False) -> Predict:
-    """Return how a user's function of lists, or of one input, predicts."""
-    if per_item:
-        return lambda batch, call: [function(row, **call.options) for row in batch]
-    return lambda batch, call: function(batch, **call.options)
+        """Nothing stays open between batches."""
 
 
 def imported_model(
@@ -288,10 +239,7 @@ def imported_model(
     """
     if model_path is None or not module_path:
         missing = "model_path" if model_path is None else "module_path"
-        raise ValueError(
-            f"a local model needs {missing}: the path of the model, and the import path of the"
-            f" module whose {load_func} loads it"
-        )
+        raise ValueError(f"a local model needs {missing}; its module's {load_func} loads its files")
     module = import_module(module_path)
     load = getattr(module, load_func, None)
     if not callable(load):
@@ -303,7 +251,7 @@ def imported_model(
         raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
     settings["files_sha256"] = state_of(model_path, getattr(module, "__file__", None) or "")
-    return python_model(loaded, settings, _applied(function))
+    return LoadedModel(settings, function, loaded)
 
 
 def state_of(*places: str | Path) -> str:
@@ -344,10 +292,10 @@ def file_model(
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}")
     function: Any = getattr(module_of(file), callable, None)
-    if not isinstance(function, Callable):  # type: ignore[arg-type]
+    if not hasattr(function, "__call__"):  # noqa: B004  `callable` is a parameter here
         raise ValueError(f"{file} has no function {callable}")
     settings = {"path": str(file), "callable": callable, "sha256": state_of(file)}
-    return python_model(function, settings, _applied(function, per_item), per_item=per_item)
+    return LoadedModel(settings, function, function, per_item)
 
 
 def object_model(model: Any = None) -> LoadedModel:
@@ -358,13 +306,10 @@ def object_model(model: Any = None) -> LoadedModel:
     """
     predict = getattr(model, "predict", None)
     if not callable(predict):
-        raise ValueError(
-            "an interface model needs model=..., an object with predict(list) -> list, model_id"
-            " and metadata"
-        )
+        raise ValueError("an interface model needs model=, an object with predict(list) -> list")
     settings = {
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "model_id": str(getattr(model, "model_id", "")),
         "metadata": getattr(model, "metadata", None) or {},
     }
-    return python_model(model, settings, _applied(predict))
+    return LoadedModel(settings, predict, model)

@@ -11,34 +11,25 @@ quotes it.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from medeval.evaluation.model_kinds import (
-    Call,
-    LoadedModel,
-    file_model,
-    imported_model,
-    object_model,
-)
+from medeval.evaluation import model_kinds
+from medeval.evaluation.model_kinds import Call, LoadedModel
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.journal import read_journal
 from medeval.inference.run import AUDIT, RESPONSES, Run, settings_of
-from medeval.inference.secrets import (
-    WITHHELD,
-    holds_secret,
-    is_secret,
-    split_secrets,
-)
-from medeval.inference.types import Outcome
+from medeval.inference.secrets import WITHHELD, holds_secret, split_secrets
+from medeval.inference.types import Outcome, Sample
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
@@ -46,8 +37,9 @@ _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 _TIMES = ("seconds", "attempts")
 # Of headers the names alone are written: what they carry is for their reader.
 _HEADERS = "headers"
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 # What stands before a key in a header.
-_SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(\S+)\Z", re.IGNORECASE)
+_SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(?=\S+\Z)", re.IGNORECASE)
 # Shorter texts are words of their own, and taking them out would garble what is written.
 _SHORTEST_SECRET = 6
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
@@ -97,10 +89,10 @@ class ModelRunner:
         Types and what they take:
             `local`: `model_path`, `module_path` and `load_func` (see `imported_model`); or `path`,
                 `callable` and `per_item` (see `file_model`).
-            `api`: `endpoint`, `api_key` or `key_variable`, and more (see `api_model`).
+            `api`: `endpoint`, `api_key` or `key_variable`, and more (see `ApiModel`).
             `huggingface`: `model_path` and `hf_task`, and more (see `HuggingFaceModel`).
             `interface`: `model`, an object with `predict`, `model_id` and `metadata`.
-            `openai`: `base_url`, `model`, `key_variable`, and more (see `chat_model`).
+            `openai`: `base_url`, `model`, `key_variable`, and more (see `ChatModel`).
 
         Args:
             model_name: the name; or all of it as one mapping: `type`, `name` and the parameters.
@@ -131,12 +123,8 @@ class ModelRunner:
                 raise ValueError("a model given as a mapping needs a name, or a path to take it of")
             model_name = str(name)
         if model_name in self._models:
-            warnings.warn(
-                f"model {model_name!r} is loaded already and stays as it is; unload it first to"
-                " load another under its name",
-                UserWarning,
-                stacklevel=2,
-            )
+            told = f"model {model_name!r} is loaded already and stays as it is; unload it first"
+            warnings.warn(told, UserWarning, stacklevel=2)
         else:
             model = self._new(model_name, model_type, model_path, parameters)
             model.settings = {"name": model_name, "type": model_type, **model.settings}
@@ -146,8 +134,7 @@ class ModelRunner:
 
     def unload_model(self, model_name: str) -> None:
         """Let go of a model; a name that is not loaded is none."""
-        loaded = self._models.pop(model_name, None)
-        if loaded and loaded.unload:
+        if loaded := self._models.pop(model_name, None):
             loaded.unload()
 
     def model(self, name: str) -> LoadedModel:
@@ -194,18 +181,14 @@ class ModelRunner:
             ValueError: no such model, inputs that are no mappings, or a batch size below 1.
             UserError: the inputs may not go where the model is.
         """
-        if isinstance(model_id, str):
-            name = model_id
-        elif inputs is not None:
-            raise ValueError("the first argument is the name of the model")
-        elif len(self._models) != 1:
-            known = ", ".join(self._models) or "none"
-            raise ValueError(
-                f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
-            )
-        else:
-            name, inputs = self.loaded[0], model_id
-        model = self.model(name)
+        if not isinstance(model_id, str):
+            if inputs is not None:
+                raise ValueError("the first argument is the name of the model")
+            if len(self._models) != 1:
+                known = ", ".join(self._models) or "none"
+                raise ValueError(f"name the model to be run; loaded are: {known}")
+            model_id, inputs = self.loaded[0], model_id
+        model = self.model(model_id)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
         if inputs is None or isinstance(inputs, (str, Mapping)):
@@ -216,9 +199,10 @@ class ModelRunner:
         if not inputs:
             return []
         rows = [deepcopy(dict(row)) for row in inputs]
-        rows = [task.without_answers(row) for row in rows] if task else rows
-        stated = data_class or (task.data_class if task is not None else None)
-        call = Call(rows, batch_size, task, stated, options)
+        if task is not None:
+            rows = [task.without_answers(row) for row in rows]
+            data_class = data_class or task.data_class
+        call = Call(rows, batch_size, task, data_class, options)
         with TemporaryDirectory() as passing:
             place = model.folder or folder or Path(passing) / "run"
             return _outputs(model, call, place, ask_anew and place == folder)
@@ -230,37 +214,45 @@ class ModelRunner:
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
     ) -> LoadedModel:
-        from medeval.evaluation.model_endpoints import api_model, chat_model
+        from medeval.evaluation.model_endpoints import ApiModel, ChatModel
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
         if model_type not in MODEL_TYPES:
             known = ", ".join(MODEL_TYPES)
             raise ValueError(f"unknown model type {model_type!r}: use one of {known}")
         if model_type == "huggingface":
-            return HuggingFaceModel(model_path or name, **parameters).loaded()
+            return HuggingFaceModel(model_path or name, **parameters)
         if model_type == "local" and "path" not in parameters:
-            return imported_model(model_path, **parameters)
+            return model_kinds.imported_model(model_path, **parameters)
         if model_path is not None:
             raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
-        if model_type in ("local", "interface"):
-            return (file_model if model_type == "local" else object_model)(**parameters)
+        if model_type == "local":
+            return model_kinds.file_model(**parameters)
+        if model_type == "interface":
+            return model_kinds.object_model(**parameters)
         if self._gate is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
         if model_type == "api":
-            return api_model(name, self._gate, **parameters)
-        return chat_model(name, self._gate, self._folder, **parameters)
+            return ApiModel(name, self._gate, **parameters)
+        return ChatModel(name, self._gate, self._folder, **parameters)
 
 
 def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
     """Run a model on the engine, and put outputs where their inputs stand."""
     journal = place / RESPONSES
     earlier = read_journal(journal) if journal.exists() and not ask_anew else ()
-    asked = model.put(call, earlier)
-    config = replace(asked.config, retry=frozenset(Outcome)) if ask_anew else asked.config
-    settings = settings_of(asked.model, str(model.settings.get("prompt_version", "")))
-    run = Run(place, settings, asked.model)
-    samples = [item for item, _ in asked.items]
+    items, asker = model.items(call, earlier), model.asker(call)
+    places_of = {item.id: places for item, places in items}
+
+    def can_read(item: Sample, text: str) -> bool:
+        outputs = model.read(call, text, places_of[item.id])
+        return not any(output is None or "error" in output for output in outputs)
+
+    retry = frozenset(Outcome) if ask_anew else model.config.retry
+    config = replace(model.config, can_read=can_read, retry=retry)
+    settings = settings_of(asker, str(model.settings.get("prompt_version", "")))
+    run, samples = Run(place, settings, asker), [item for item, _ in items]
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -273,20 +265,25 @@ def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> lis
     lines = {line["item"]: line for line in run.lines()}
     outputs: list[Row] = [{} for _ in call.rows]
     measured: list[dict[str, Any]] = [{} for _ in call.rows]
-    for item, places in asked.items:
+    for item, places in items:
         line = lines.get(item.id)
+        read: Sequence[Row | None] = [None] * len(places)
+        known: dict[str, Any] = {}
         if line is not None:
             known = {key: line[key] for key in _KEPT_MEASURES if key in line}
             known |= {key: line["measured"][key] for key in _TIMES}
-            for at in places:
-                measured[at] = known
-        for at, output in zip(places, asked.read(line, places), strict=True):
-            outputs[at] = output
+            if line["outcome"] in (Outcome.ANSWERED, Outcome.UNPARSED):
+                read = model.read(call, line["text"], places)
+        for at, output in zip(places, read, strict=True):
+            size = None if model.per_item else len(places)
+            outputs[at] = model_kinds.failed_line(line, size) if output is None else output
+            if known and isinstance(error := outputs[at].get("error"), dict):
+                error.setdefault("attempts", known["attempts"])
+            measured[at] = known
     model.asked, model.measured = len(samples) - ended.progress.before, measured
     return outputs
 
 
-@dataclass(frozen=True)
 class ModelSettings:
     """How a model was loaded, fit to be written down.
 
@@ -299,75 +296,57 @@ class ModelSettings:
         scrubbed: takes the secrets out of a text.
     """
 
-    model_id: str
-    recorded: Mapping[str, Any]
-    is_data: bool
-    scrubbed: Callable[[str], str]
+    def __init__(
+        self,
+        model_id: str,
+        model_type: str | None,
+        parameters: Mapping[str, Any],
+        described: Mapping[str, Any],
+    ) -> None:
+        """Take what may be recorded of a model.
 
-
-def model_settings(
-    model_id: str,
-    model_type: str | None,
-    parameters: Mapping[str, Any],
-    described: Mapping[str, Any],
-) -> ModelSettings:
-    """Return what may be recorded of a model.
-
-    Args:
-        model_id: its name.
-        model_type: as the runner calls it; None for one that was loaded before.
-        parameters: what it was loaded with.
-        described: what the runner says of it.
-    """
-    secrets = {secret for given in (parameters, described) for secret in _secrets_in(given)}
-    # The longest first, as one may hold another.
-    known = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
-    scrubbed = partial(re.compile(known or r"(?!)").sub, WITHHELD)
-    objects: list[str] = []
-    recorded = {
-        "id": model_id,
-        "type": model_type or described.get("type"),
-        "parameters": _written(parameters, scrubbed, objects),
-        "described": _written(described, scrubbed, objects),
-    }
-    return ModelSettings(model_id, recorded, model_type is not None and not objects, scrubbed)
-
-
-def _written(
-    value: Any, scrubbed: Callable[[str], str], objects: list[str], is_headers: bool = False
-) -> Any:
-    """Return a value as JSON without its secrets; `objects` gets the classes of what is none."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, Mapping):
-        if is_headers:
-            return dict.fromkeys(sorted(map(str, value)), WITHHELD)
-        return {
-            str(name): _written(each, scrubbed, objects, name == _HEADERS)
-            for name, each in value.items()
-            if not holds_secret(str(name), each)
+        Args:
+            model_id: its name.
+            model_type: as the runner calls it; None for one that was loaded before.
+            parameters: what it was loaded with.
+            described: what the runner says of it.
+        """
+        self.model_id, self.is_data = model_id, model_type is not None
+        found: set[str] = set()
+        recorded = {
+            "id": model_id,
+            "type": model_type or described.get("type"),
+            "parameters": self._written(parameters, found),
+            "described": self._written(described, found),
         }
-    if is_headers:
-        return WITHHELD
-    if isinstance(value, str | Path):
-        # Names tell where secrets stand, so what has a name goes first.
-        return scrubbed(split_secrets(str(value))[0])
-    if isinstance(value, list | tuple):
-        return [_written(member, scrubbed, objects) for member in value]
-    objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
-    return objects[-1]
+        # The longest first, as one may hold another.
+        secrets = sorted((one for one in found if len(one) >= _SHORTEST_SECRET), key=len)[::-1]
+        self.scrubbed = _without(secrets)
+        scrubbed = _without([json.dumps(one)[1:-1] for one in secrets])  # as JSON writes them
+        text = _JSON_STRING.sub(lambda string: scrubbed(string[0]), json.dumps(recorded))
+        self.recorded: Mapping[str, Any] = json.loads(text)
+
+    def _written(self, value: Any, secrets: set[str], is_hidden: bool = False) -> Any:
+        """Return a value as JSON without what is hidden by its name; `secrets` gets the texts."""
+        if isinstance(value, Mapping):
+            written = {}
+            for name, each in value.items():
+                is_secret = holds_secret(str(name), each)
+                one = self._written(each, secrets, is_hidden or is_secret or name == _HEADERS)
+                if is_hidden or not is_secret:
+                    written[str(name)] = one
+            return written
+        if isinstance(value, list | tuple):
+            value = [self._written(each, secrets, is_hidden) for each in value]
+        elif isinstance(value, str | Path):
+            text = str(value)
+            value, found = split_secrets(text)
+            secrets.update(found, {text, _SCHEME.sub("", text)} if is_hidden else ())
+        elif not (value is None or isinstance(value, bool | int | float)):
+            self.is_data = False
+            value = f"{type(value).__module__}.{type(value).__qualname__}"
+        return WITHHELD if is_hidden else value
 
 
-def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
-    """Yield the texts of a parameter, however deep, that are secrets or have some in them."""
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _secrets_in(each, is_hidden)
-    elif isinstance(value, str | Path):
-        text = str(value)
-        own = [text, *_SCHEME.findall(text)] if is_hidden else []
-        found = [*split_secrets(text)[1], *own]
-        yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)
+def _without(texts: Sequence[str]) -> Callable[[str], str]:
+    return partial(re.compile("|".join(map(re.escape, texts)) or r"(?!)").sub, WITHHELD)

@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask
@@ -38,14 +37,11 @@ _TOLD = packaged_yaml("medeval.evaluation", "task_prompts")
 _WITH_A_DIAGNOSIS = ("differential_diagnosis", "explanation", "confidence")
 
 
-class _Field(NamedTuple):
-    """What is to stand under a key of the reply, in words and as a JSON schema."""
-
-    wish: str
-    schema: Mapping[str, Any] = MappingProxyType({"type": "string"})
-
-
-_FIELDS = {key: _Field(**told) for key, told in _TOLD["fields"].items()}
+# What is to stand under a key of the reply: a JSON schema, whose description is told in words.
+_FIELDS: Mapping[str, Row] = {
+    key: {"type": "string", **told.get("schema", {}), "description": told["wish"]}
+    for key, told in _TOLD["fields"].items()
+}
 
 
 def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -89,7 +85,7 @@ def _question(task: MedicalTask, shown: Row) -> str:
         fields = _fields_of(task)
         count = "this key" if len(fields) == 1 else "these keys"
         lines = [f"Reply with one JSON object that has {count}, and nothing else:"]
-        lines += [f"- {json.dumps(key)}: {one.wish}" for key, one in fields.items()]
+        lines += [f"- {json.dumps(key)}: {one['description']}" for key, one in fields.items()]
         form = "\n".join(lines)
     if task.prompt:
         values = {**texts, "form": form}
@@ -120,10 +116,14 @@ def response_schema_for(task: MedicalTask) -> dict[str, Any]:
     fields = _fields_of(task)
     return {
         "type": "object",
-        "properties": {key: deepcopy(dict(one.schema)) for key, one in fields.items()},
+        "properties": {key: _schema(one) for key, one in fields.items()},
         "required": list(fields),
         "additionalProperties": False,
     }
+
+
+def _schema(field: Row) -> Row:
+    return deepcopy({name: value for name, value in field.items() if name != "description"})
 
 
 def response_format_for(task: MedicalTask) -> dict[str, Any] | None:
@@ -161,10 +161,10 @@ def output_from_reply(
         return _letters(text, options_of((row or {}).get("options"))[0], main)
     fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]
-    is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
+    is_one_text = len(fields) == 1 and _schema(fields[main]) == {"type": "string"}
     text_key = main if is_one_text or not _has_form(task) else None
     read = read_output(text, [*fields, *_FIELDS], required, text_key)
-    choices = fields[main].schema.get("enum")
+    choices = fields[main].get("enum")
     if read is None and len(fields) == 1 and choices and choices == list(LETTERS[: len(choices)]):
         return _letters(text, choices, main)
     return read
@@ -190,30 +190,29 @@ def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     }
 
 
-def _fields_of(task: MedicalTask) -> dict[str, _Field]:
-    """Return the keys of the reply in the order in which they are asked for."""
+def _fields_of(task: MedicalTask) -> dict[str, Row]:
+    """Return the keys of the reply in the order in which they are asked for; see `_FIELDS`."""
     schema = task.schemas()[1]
     properties = schema.get("properties")
-    specifications = properties if isinstance(properties, Mapping) else {}
-    main = task.target
-    asked = [main, *required_keys(schema), *specifications]
-    if main == "diagnosis":
+    own = properties if isinstance(properties, Mapping) else {}
+    asked = [task.target, *required_keys(schema), *own]
+    if task.target == "diagnosis":
         asked += _WITH_A_DIAGNOSIS
-    return {key: _field(key, specifications.get(key)) for key in dict.fromkeys(asked)}
+    return {key: _field(key, own.get(key)) for key in dict.fromkeys(asked)}
 
 
-def _field(key: str, specification: object) -> _Field:
+def _field(key: str, specification: object) -> Row:
     """Return what a key asks for; the task's own word on it goes before the usual one."""
-    usual = _FIELDS.get(key) or _Field(f"the {_title(key).lower()}")
+    usual = _FIELDS.get(key) or {"type": "string", "description": f"the {_title(key).lower()}"}
     if not isinstance(specification, Mapping):
         return usual
-    schema = {name: specification[name] for name in _COPIED if name in specification}
-    wish = str(schema.pop("description", usual.wish))
-    if isinstance(choices := schema.get("enum"), list) and choices:
+    field = {name: specification[name] for name in _COPIED if name in specification}
+    wish = str(field.get("description", usual["description"]))
+    if isinstance(choices := field.get("enum"), list) and choices:
         wish += ", one of " + ", ".join(json.dumps(each, ensure_ascii=False) for each in choices)
-    if "type" not in schema and "enum" not in schema:
-        schema = {**usual.schema, **schema}
-    return _Field(wish, schema)
+    if "type" not in field and "enum" not in field:
+        field = {**usual, **field}
+    return {**field, "description": wish}
 
 
 def _title(key: str) -> str:

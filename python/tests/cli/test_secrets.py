@@ -17,7 +17,7 @@ from model_server import Fault, Script, model_server
 from tables import table
 
 from medeval.errors import UserError
-from medeval.evaluation.model_runner import model_settings
+from medeval.evaluation.model_runner import ModelSettings
 from medeval.inference.secrets import (
     holds_secret,
     is_secret,
@@ -156,7 +156,7 @@ def test_a_secret_among_the_parameters_of_an_endpoint_is_refused(
 
 def test_no_secret_of_a_model_is_in_its_settings_a_result_or_a_report(tmp_path: Path) -> None:
     given = TABLES["given"]
-    found = model_settings("m", "local", given, {})
+    found = ModelSettings("m", "local", given, {})
     assert found.recorded["parameters"] == TABLES["recorded"]
     quoted = found.scrubbed("401: " + " ".join(f"{HIDDEN}{letter}" for letter in "abcdefghij"))
     model = Model(lambda row: {"answer": "0"})
