@@ -15,10 +15,9 @@ from typing import Any
 
 import yaml
 
-from medeval.adapters.replay import asked, score_lines
+from medeval.adapters.replay import asked, metrics_of, replayed
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
-from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, settings_of
 from medeval.inference.types import Sample
 from medeval.models.text_files import write_text
@@ -26,6 +25,11 @@ from medeval.tasks import registry
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import SampleTask
 
+_HEAD = '''"""What scores this task; see medeval.adapters.lm_eval."""
+from medeval.adapters.lm_eval import FolderScores
+_scores = FolderScores(__file__)
+dataset = _scores.dataset
+process_results = _scores.process_results'''
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
 
 
@@ -50,19 +54,16 @@ def write_task(
     """
     task = registry.start(name, options)
     if not isinstance(task, SampleTask):
-        raise UserError(
-            f"{task.name} is a conversation: what is asked next depends on the reply, so"
-            " lm-evaluation-harness cannot run it."
-        )
+        raise UserError(f"{task.name} is a conversation: lm-evaluation-harness cannot run it.")
     place = folder / f"medeval_{task.name}"
     items = list(task.items())
-    guard = DataUseGuard(read_endpoints(endpoints), place / "audit.jsonl")
     if not all(item.is_open for item in items):
         if base_url is None:
             raise UserError(
-                f"{task.name} holds credentialed text. Name the endpoint that is to be evaluated"
-                " with --base-url; endpoints.toml must declare it."
+                f"{task.name} holds credentialed text. Name the endpoint that is evaluated with"
+                " --base-url; endpoints.toml must declare it."
             )
+        guard = DataUseGuard(read_endpoints(endpoints), place / AUDIT)
         guard.check(normalized(base_url), is_open=False)
     scored = _scores(task, [(item, "") for item in items])
     lines = [json.dumps(_document(item), ensure_ascii=False) + "\n" for item in items]
@@ -77,26 +78,14 @@ def write_task(
         "process_results": _Function("process_results"),
         "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": 2048},
         "metric_list": [
-            {
-                "metric": metric,
-                "aggregation": _Function(_identifier(metric)),
-                "higher_is_better": True,
-            }
-            for metric in scored
+            {"metric": one, "aggregation": _Function(_identifier(one)), "higher_is_better": True}
+            for one in scored
         ],
         "metadata": {"version": task.prompt_version},
     }
-    code = [
-        '"""What scores this task; see medeval.adapters.lm_eval."""',
-        "from medeval.adapters.lm_eval import FolderScores",
-        "_scores = FolderScores(__file__)",
-        "dataset = _scores.dataset",
-        "process_results = _scores.process_results",
-        *(f"{_identifier(metric)} = _scores.metric({metric!r})" for metric in scored),
-    ]
-    guard = DataUseGuard({}, place / AUDIT)
-    settings = settings_of(PythonModel(str, "lm-eval", guard), task.prompt_version)
-    kept = {"task": task.name, "settings": {**settings, **task.settings()}}
+    code = [_HEAD, *(f"{_identifier(one)} = _scores.metric({one!r})" for one in scored)]
+    settings = {**settings_of(replayed(place), task.prompt_version), **task.settings()}
+    kept = {"task": task.name, "settings": settings}
     task.keep(place)
     write_text(place / _DOCUMENTS, "".join(lines))
     write_text(place / _ABOUT, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
@@ -176,7 +165,5 @@ def _scores(task: SampleTask, replies: Sequence[tuple[Sample, str]]) -> dict[str
     """Return the metrics of replies, as a run that got them has them."""
     texts = {(item.id, item.sample): text for item, text in replies}
     with TemporaryDirectory() as place:
-        guard = DataUseGuard({}, Path(place) / AUDIT)
-        model = PythonModel(lambda item: texts[item.id, item.sample], "lm-eval", guard)
-        lines = asked(task, model, [item for item, _ in replies])
-        return dict(score_lines(task, model, lines).result.metrics_results)
+        lines = asked(task, replayed(Path(place), texts), [item for item, _ in replies])
+    return metrics_of(task, lines)

@@ -10,11 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.inference.types import Episode, Model, Sample
 from medeval.judging.jury import jury_of
 from medeval.tasks.judged import judge, judged
-from medeval.tasks.task import AskedTask, Method, TaskScore
+from medeval.tasks.task import AskedTask, Method
 
 
 def asked(
@@ -31,43 +32,43 @@ def asked(
         return [dict(line) for line in run.lines()]
 
 
-def score_lines(
+def metrics_of(
     task: AskedTask,
-    model: Model,
     lines: Sequence[Mapping[str, Any]],
     judges: Sequence[str] = (),
     endpoints: Path = Path("endpoints.toml"),
-) -> TaskScore:
+) -> dict[str, float]:
     """Score the lines of `asked`; where they are of the first items only, those are all there are.
 
     Args:
         task: that was asked.
-        model: that answered.
         lines: of the samples, in any order.
         judges: who judges, where the task has a judge.
         endpoints: the declarations of where credentialed text may go.
-
-    Returns:
-        The values, without intervals.
     """
-    given = {(line["item"], line["sample"]) for line in lines}
+    given = {line["item"] for line in lines}
     order = list(dict.fromkeys(item.id for item in task.items()))
-    first = {item for item, _ in given}
-    limit = len(first) if first == set(order[: len(first)]) else None
+    limit = len(given) if given == set(order[: len(given)]) else None
 
-    def score() -> TaskScore:
+    def score() -> dict[str, float]:
         with TemporaryDirectory() as place:
-            run = _run(task, model, Path(place), limit)
+            run = _run(task, replayed(Path(place)), Path(place), limit)
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             (run.folder / RESPONSES).write_text(text, encoding="utf-8")
             if judges and judged(task) is not None:
                 guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
                 judge(task, run.folder, jury_of(judges), RunConfig(), guard)
-            return task.score(run.folder, Method(n_iters=0))
+            return dict(task.score(run.folder, Method(n_iters=0)).result.metrics_results)
 
     # A thread of its own, for runners whose event loop calls this; judging needs one too.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(score).result()
+
+
+def replayed(folder: Path, replies: Mapping[tuple[str, int], str] | None = None) -> PythonModel:
+    """Return the model of replies that are there, by the id and the sample of their items."""
+    known, guard = replies or {}, DataUseGuard({}, folder / AUDIT)
+    return PythonModel(lambda item: known[item.id, item.sample], "lm-eval", guard)
 
 
 def _run(task: AskedTask, model: Model, folder: Path, limit: int | None = None) -> Run:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
 from medeval.errors import UserError
 from medeval.evaluation.averages import CATEGORIES, CategoryMap, Scoring
-from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner, ModelSettings
 from medeval.evaluation.task_loader import TaskLoader, build_task
 from medeval.evaluation.task_registry import TaskRegistry
@@ -33,9 +32,9 @@ from medeval.models.task_types import EvaluatedTask
 
 __all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedError"]
 
-_KIND = re.compile(r"[A-Za-z0-9_.-]{1,60}")
-# The end of an item, and the kind of an error in the place of its output.
+# How an item ended, and the kind of an error in the place of its output.
 Ending = tuple[Outcome, str | None]
+_KIND = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 class ItemsFailedError(RuntimeError):
@@ -46,24 +45,20 @@ class MisalignedError(ValueError):
     """A runner returned more or fewer outputs than inputs, so none can be told to be whose."""
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """One task of an evaluation.
 
     Attributes:
         task_id: its id, or what it was asked for by.
-        reason: why it cannot be run; None if it can, and without the rest if not.
-        task: with its own `score`.
-        inputs: what the model is shown, one mapping an item.
+        task: with its own `score`; or why it cannot be run.
         about: what its result says of it: its hash, its status when it goes well (`unscored` if
-            nothing is expected of any item), where it breaks its own schemas or rules.
+            nothing is expected of any item), where it breaks its own schemas or rules. Empty for
+            one that cannot be run.
     """
 
     task_id: str
-    reason: Exception | None = None
-    task: EvaluatedTask = field(default=cast("EvaluatedTask", None))
-    inputs: Sequence[Row] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
+    task: EvaluatedTask | Exception
+    about: Mapping[str, Any]
 
 
 @dataclass
@@ -180,12 +175,7 @@ class EvaluationHarness:
             combined_weights or {},
             combined_metric_name or "combined_score",
         )
-        planned = self._plan(task_ids, scoring)
-        for one in planned if strict_validation else ():
-            if one.reason:
-                raise one.reason
-            for violation in one.about["validation_errors"]:
-                raise ValueError(f"{one.task_id}: {violation}")
+        planned = self._plan(task_ids, scoring, strict_validation)
         started = datetime.now(UTC)
         report = BenchmarkReport(model_id=model_id, timestamp=started)
         is_loaded = model_id in self.runner.loaded
@@ -228,12 +218,13 @@ class EvaluationHarness:
             write_report(report, Path(report_dir or results) / f"{name}-report.{form}")
         return report
 
-    def _plan(self, refs: Iterable[str], scoring: Scoring) -> list[Planned]:
+    def _plan(self, refs: Iterable[str], scoring: Scoring, strict: bool) -> list[Planned]:
         """Load the tasks and check all that can be checked without a model.
 
         Args:
             refs: ids, paths or URLs; one that comes twice counts once.
             scoring: how they will be scored.
+            strict: raise whatever keeps a task from being run, and where it breaks its schemas.
 
         Raises:
             UserError: there is no task, two tasks share an id, a metric is not known, or averages
@@ -241,27 +232,27 @@ class EvaluationHarness:
         """
         if isinstance(refs, str):
             raise UserError(f"task_ids is a list of ids: [{refs!r}].")
-        planned = [self._planned(ref) for ref in dict.fromkeys(map(str, refs))]
+        planned = [self._planned(ref, strict) for ref in dict.fromkeys(map(str, refs))]
         if not planned:
             raise UserError("No task to evaluate. Name at least one.")
-        ready = [one for one in planned if one.reason is None]
-        for task_id, count in Counter(one.task_id for one in ready).items():
-            if count > 1:
-                raise UserError(
-                    f"Two of the tasks are called {task_id!r}. Register one under another id."
-                )
         scored: dict[str, None] = {}
-        for one in ready:
-            for name in one.task.metrics or one.task.simple_metrics:
+        ids: set[str] = set()
+        for task_id, task, _ in planned:
+            if isinstance(task, Exception):
+                continue
+            if task_id in ids:
+                raise UserError(f"Two of the tasks are called {task_id!r}. Rename one of them.")
+            ids.add(task_id)
+            for name in task.metrics or task.simple_metrics:
                 try:
                     scoring.metrics.find(name)
                 except UserError as error:
-                    raise UserError(f"Task {one.task_id!r}: {error}") from None
+                    raise UserError(f"Task {task_id!r}: {error}") from None
                 scored[name] = None
         scoring.check(list(scored))
         return planned
 
-    def _planned(self, ref: str) -> Planned:
+    def _planned(self, ref: str, strict: bool) -> Planned:
         task_id = ref
         try:
             task = self.tasks.get(ref)
@@ -284,6 +275,8 @@ class EvaluationHarness:
                 broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
             except ValueError:
                 pass  # a row that lacks a key
+            if strict and broken:
+                raise ValueError(f"{task_id}: {broken[0]}")
             about = {
                 "status": "ok" if any(expected) else "unscored",
                 "task_hash": task_hash(task),
@@ -294,8 +287,10 @@ class EvaluationHarness:
                 "validation_errors": broken,
             }
         except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
-            return Planned(task_id, error)
-        return Planned(task_id, None, task, inputs, about)
+            if strict:
+                raise
+            return Planned(task_id, error, {})
+        return Planned(task_id, task, about)
 
     def _result(
         self,
@@ -307,35 +302,47 @@ class EvaluationHarness:
         strict: bool,
     ) -> EvaluationResult:
         """Ask the model about one task, and score its answers."""
-        begun, named = time.monotonic(), {"model_id": settings.model_id, "task_id": planned.task_id}
-        endings: list[Ending] = [(Outcome.ERRORED, None)] * len(planned.inputs)
-        about = dict(planned.about)
+        begun = time.monotonic()
+        task_id, task, about = planned.task_id, planned.task, dict(planned.about)
+        endings: list[Ending] = [(Outcome.ERRORED, None)] * len(about.get("input_ids", ()))
         try:
-            outputs = self._outputs(planned, settings, batch_size, use_cache)
+            if isinstance(task, Exception):
+                raise task
+            # Only a model that is described by data alone is found again: two objects of a program
+            # may differ in anything.
+            folder, inputs = None, task.pairs()[0]
+            if self.cache_dir is not None and settings.is_data:
+                parts = {"model": settings.recorded, "task": about["task_hash"]}
+                folder = Path(self.cache_dir) / f"answers-{_digest(parts)}"
+            ask = partial(self.runner.run_model, task=task, folder=folder, ask_anew=not use_cache)
+            outputs = ask(settings.model_id, inputs, batch_size)
+            if len(outputs) != len(inputs):
+                told = f"the model runner returned {len(outputs)} outputs for {len(inputs)} inputs"
+                raise MisalignedError(told)
             seconds = time.monotonic() - begun
-            endings = [_ending(output, planned.task.target) for output in outputs]
-            scores, told = _scored(planned, outputs, endings, scoring, strict)
+            endings = [_ending(output, task.target) for output in outputs]
+            scores = _scored(task, about, outputs, endings, scoring, strict)
         except Exception as error:  # whatever a model or a task raises
-            _call(self.on_error, planned.task_id, error)
+            _call(self.on_error, task_id, error)
             if strict or isinstance(error, MisalignedError):
                 raise
-            about |= {"status": "error", "error": {"type": type(error).__name__}}
             # A message is kept where it cannot quote a patient.
             is_own = isinstance(error, UserError | ItemsFailedError)
-            if is_own or planned.reason or planned.task.data_class == "open":
-                about["error"]["message"] = settings.scrubbed(str(error))
-            if planned.reason is None:
+            may_quote = is_own or about.get("data_class", "open") == "open"
+            message = {"message": settings.scrubbed(str(error))} if may_quote else {}
+            about |= {"status": "error", "error": {"type": type(error).__name__, **message}}
+            if endings:
                 about["outcomes"] = Ledger(outcome for outcome, _ in endings).as_json()
-            return EvaluationResult(**named, metadata=about)
+            return EvaluationResult(model_id=settings.model_id, task_id=task_id, metadata=about)
         run = self.runner.model(settings.model_id)
         result = EvaluationResult(
-            **named,
-            inputs=list(planned.inputs),
+            model_id=settings.model_id,
+            task_id=task_id,
+            inputs=inputs,
             model_outputs=outputs,
             **scores,
             metadata={
                 **about,
-                **told,
                 "outcomes": Ledger(outcome for outcome, _ in endings).as_json(),
                 "item_outcomes": [str(outcome) for outcome, _ in endings],
                 "from_cache": not run.asked,
@@ -344,53 +351,24 @@ class EvaluationHarness:
             },
         )
         if result.metrics_results:
-            _call(self.on_metrics, planned.task_id, dict(result.metrics_results))
-        _call(self.on_task_end, planned.task_id, result)
+            _call(self.on_metrics, task_id, dict(result.metrics_results))
+        _call(self.on_task_end, task_id, result)
         return result
-
-    def _outputs(
-        self, planned: Planned, settings: ModelSettings, batch_size: int, use_cache: bool
-    ) -> list[Row]:
-        """Return the model's outputs; what is no mapping of JSON values is a failed item.
-
-        Raises:
-            MisalignedError: there is not one for each input.
-        """
-        if planned.reason:
-            raise planned.reason
-        # Only a model that is described by data alone is found again: two objects of a program
-        # may differ in anything.
-        folder = None
-        if self.cache_dir is not None and settings.is_data:
-            parts = {"model": settings.recorded, "task": planned.about["task_hash"]}
-            folder = Path(self.cache_dir) / f"answers-{_digest(parts)}"
-        inputs = list(planned.inputs)
-        given = self.runner.run_model(
-            settings.model_id,
-            inputs,
-            batch_size,
-            task=planned.task,
-            folder=folder,
-            ask_anew=not use_cache,
-        )
-        if len(given) != len(inputs):
-            told = f"the model runner returned {len(given)} outputs for {len(inputs)} inputs"
-            raise MisalignedError(told)
-        no_mapping = failed("NotAMapping", 1)
-        return [writable(one) if isinstance(one, dict) else no_mapping for one in given]
 
 
 def _scored(
-    planned: Planned,
+    task: EvaluatedTask,
+    about: dict[str, Any],
     outputs: Sequence[Row],
     endings: Sequence[Ending],
     scoring: Scoring,
     strict: bool,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the scores of a task, and what is to be said of them; failed items score as nothing.
+) -> dict[str, Any]:
+    """Return the scores of a task as fields of its result; failed items score as nothing.
 
     Args:
-        planned: the task.
+        task: that was asked.
+        about: of the task; gets what is to be said of its metrics, and what outputs break.
         outputs: one for each item.
         endings: of the items.
         scoring: how they are scored.
@@ -403,7 +381,6 @@ def _scored(
     """
     from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
 
-    task = planned.task
     n_failed = sum(outcome is Outcome.ERRORED for outcome, _ in endings)
     if n_failed == len(endings) or (strict and n_failed):
         # A model writes what it likes there: what is not the name of a kind may quote an input.
@@ -415,20 +392,20 @@ def _scored(
     if strict and broken:
         raise ValueError(f"{task.task_id}: {broken[0]}")
     table = ScoreTable({})
-    if planned.about["status"] == "ok":
+    if about["status"] == "ok":
         table = task.table([answer or {} for answer in answers], registry=scoring.metrics)
     scores = table.summary(draws=scoring.draws, seed=scoring.seed)
-    metrics: dict[str, dict[str, Any]] = {}
+    about["validation_errors"] = [*about["validation_errors"], *broken]
+    about["metrics"] = {}
     for name, score in scores.items():
         metric, known = scoring.metrics.find(name), table.columns[name].coverage
-        metrics[name] = {
+        about["metrics"][name] = {
             **score.model_dump(include={"n", "n_undefined", "reason"}),
             "description": metric.description,
             "direction": metric.direction,
             **({} if known is None else {"coverage": known}),
         }
-    violations = [*planned.about["validation_errors"], *broken]
-    return result_fields(table, scores), {"metrics": metrics, "validation_errors": violations}
+    return result_fields(table, scores)
 
 
 def _ending(output: Row, target: str) -> Ending:

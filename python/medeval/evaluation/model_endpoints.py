@@ -42,7 +42,6 @@ class ApiModel(LoadedModel):
         max_retries: further requests after a failed one.
         backoff_factor: seconds before the first of them, doubled each time, with jitter.
         headers: sent with every request; their values are written nowhere.
-        seed: of the jitter.
 
     Raises:
         ValueError: there is no endpoint or no key, or the key cannot be sent.
@@ -61,7 +60,6 @@ class ApiModel(LoadedModel):
         max_retries: int = 0,
         backoff_factor: float = 0.5,
         headers: Mapping[str, str] | None = None,
-        seed: int = 0,
     ) -> None:
         if not endpoint:
             raise ValueError("an api model needs endpoint, the address that batches are posted to")
@@ -78,7 +76,7 @@ class ApiModel(LoadedModel):
         super().__init__({})
         self.settings = {"endpoint": address, "header_names": sorted(headers or {})}
         self.name, self.address = name, address
-        retries = RetryPolicy(max_retries + 1, backoff_factor, seed=seed)
+        retries = RetryPolicy(max_retries + 1, backoff_factor)
         self.config = replace(self.config, retries=retries)
         self._gate, self._timeout, self._key = gate, timeout, key
         bearer = {"Authorization": f"Bearer {key}"} if key else {}
@@ -126,7 +124,8 @@ class ApiModel(LoadedModel):
         """Return an output; what is no mapping is a label."""
         if given is None:
             return failed("empty")
-        return given if isinstance(given, dict) else {"label": str(given), "score": 1.0}
+        is_mapping = isinstance(given, dict)
+        return super().output(given if is_mapping else {"label": str(given), "score": 1.0})
 
 
 class ChatModel(LoadedModel):

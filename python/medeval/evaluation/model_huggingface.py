@@ -11,13 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import (
-    Call,
-    LoadedModel,
-    MissingExtraError,
-    failed,
-    state_of,
-)
+from medeval.evaluation.model_kinds import Call, LoadedModel, MissingExtraError, failed, state_of
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
@@ -45,7 +39,6 @@ class HuggingFaceModel(LoadedModel):
         place: folder of the model, or its name in the library's cache.
         hf_task: `text-classification`, `summarization` (or `text2text-generation`) or
             `text-generation`.
-        task: another word for `hf_task`.
         text_key: where the text of an input stands; by default the usual keys are tried.
         label_map: what labels of the model are called in outputs.
         device: as torch names it.
@@ -65,8 +58,7 @@ class HuggingFaceModel(LoadedModel):
         self,
         place: str | Path,
         *,
-        hf_task: str | None = None,
-        task: str | None = None,
+        hf_task: str = "text-classification",
         text_key: str | None = None,
         label_map: Mapping[str, str] | None = None,
         device: str = "cpu",
@@ -77,17 +69,15 @@ class HuggingFaceModel(LoadedModel):
         allow_download: bool = False,
         seed: int = 0,
     ) -> None:
-        named = hf_task or task or "text-classification"
-        self._task = _ALIASES.get(named, named)
+        self._task = _ALIASES.get(hf_task, hf_task)
         if self._task not in _LOADERS:
             known = ", ".join([*_LOADERS, *_ALIASES])
-            raise ValueError(f"unknown hf_task {named!r}: use one of {known}")
+            raise ValueError(f"unknown hf_task {hf_task!r}: use one of {known}")
         try:
             self._torch, library = import_module("torch"), import_module("transformers")
         except ImportError as error:
             raise MissingExtraError(
-                f"A huggingface model needs {error.name}, which is not installed. Install the extra"
-                " with: pip install 'medeval[huggingface]'"
+                f"A huggingface model needs {error.name}: pip install 'medeval[huggingface]'"
             ) from error
         common = {"local_files_only": not allow_download, "trust_remote_code": trust_remote_code}
         try:
@@ -98,9 +88,8 @@ class HuggingFaceModel(LoadedModel):
             self._model = loader.from_pretrained(str(place), **common, **(model_kwargs or {}))
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"{place} cannot be loaded as a model for {self._task}. Give model_path, the"
-                " folder of a model that lies here; nothing is downloaded unless"
-                f" allow_download=True. ({type(error).__name__})"
+                f"{place} cannot be loaded as a model for {self._task} ({type(error).__name__});"
+                " nothing is downloaded unless allow_download=True."
             ) from error
         self._model.to(device).eval()
         self._device, self._text_key, self._seed = device, text_key, seed
@@ -140,12 +129,11 @@ class HuggingFaceModel(LoadedModel):
             self._torch.cuda.empty_cache()
 
     def _classified(self, batch: list[Row]) -> list[Row]:
-        pairs = [self._texts(row) for row in batch]
-        second = [pair[1] for pair in pairs] if all(len(pair) > 1 for pair in pairs) else None
-        encoded = self._encoded([pair[0] for pair in pairs], second)
-        shares = self._model(**encoded).logits.float().softmax(dim=-1)
+        texts = [self._texts(row) for row in batch]
+        second = [pair[1] for pair in texts] if all(len(pair) > 1 for pair in texts) else None
+        encoded = self._encoded([pair[0] for pair in texts], second)
         found = []
-        for share in shares:
+        for share in self._model(**encoded).logits.float().softmax(dim=-1):
             best = int(share.argmax())
             raw = str(self._model.config.id2label[best])
             label = self._labels.get(raw, raw)

@@ -187,7 +187,7 @@ class ModelRunner:
             if len(self._models) != 1:
                 known = ", ".join(self._models) or "none"
                 raise ValueError(f"name the model to be run; loaded are: {known}")
-            model_id, inputs = self.loaded[0], model_id
+            inputs, model_id = model_id, self.loaded[0]
         model = self.model(model_id)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")

@@ -258,8 +258,8 @@ def build_task(
         if has_rows or not fields.get("inputs"):
             fields.pop("inputs", None)
         # The rules of all tasks, but for rows: these may have other names of the input.
-        rows = {"dataset": [{}]} if has_rows else {}
-        kind = MedicalTask.model_validate({**fields, **rows}).task_type
+        known = {**fields, "dataset": [{}]} if has_rows else fields
+        kind = MedicalTask.model_validate(known).task_type
         own = fields.get("input_schema")
         # The class knows other names of the input: `case` for `symptoms`, `text` for `document`.
         schemas = [own] if own else [ensure_task_schemas(kind, None, None)[0], {}]

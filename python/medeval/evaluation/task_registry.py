@@ -98,9 +98,11 @@ class TaskRegistry:
         """
         wanted = None if task_type is None else task_type_of(task_type)
         tasks = [*self._registered.values()]
-        for path, task in self._loader.discovered():
-            if task.task_id not in self._registered:
-                tasks.append((task, str(path)))
+        tasks += [
+            (task, str(path))
+            for path, task in self._loader.discovered()
+            if task.task_id not in self._registered
+        ]
         found = []
         for task, file in tasks:
             row = TaskSummary.of(task, file)
