@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from medeval.evaluation.task_prompts import shown_input
+from medeval.evaluation.task_prompts import fields_of, shown_input
 from medeval.metrics.concepts import common_lexicon
 from medeval.metrics.matching import common_synonyms
 from medeval.metrics.metric import text_of
@@ -39,9 +39,7 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
         row: an input, or a row of a data set, of which only the input is read.
     """
     key = task.target
-    properties = task.output_schema.get("properties")
-    specification = properties.get(key) if isinstance(properties, Mapping) else None
-    choices = specification.get("enum") if isinstance(specification, Mapping) else None
+    choices = fields_of(task)[key].get("enum")
     if isinstance(choices, list) and choices:
         return {key: choices[0]}
     text = "\n".join(text_of(value) for value in shown_input(task, row).values())
@@ -54,7 +52,14 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
             if (full := synonyms.expanded(short)) != short.lower():
                 return {key: full}
         return {key: next(reversed(_LONG_WORD.findall(text)), _UNKNOWN)}
-    named = _affirmed(sentences)
+    lexicon = common_lexicon()
+    affirmed = [
+        concept.replace("_", " ")
+        for sentence in sentences
+        for concept, polarity in sorted(lexicon.findings(sentence))
+        if polarity == "affirmed" and concept not in lexicon.drugs | lexicon.things
+    ]
+    named = list(dict.fromkeys(affirmed))  # in the order of their sentences
     if task.task_type is TaskType.COMMUNICATION:
         about = f" about {' and '.join(named[:_RANKED])}" if named else ""
         return {
@@ -69,15 +74,3 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
         "explanation": f"{first} is likely because the case has: {reasons}.",
         "confidence": round(1 / (1 + len(named)), 2) if named else 0.0,
     }
-
-
-def _affirmed(sentences: list[str]) -> list[str]:
-    """Return the findings that sentences affirm, in their order; those of one by the alphabet."""
-    lexicon = common_lexicon()
-    found = (
-        concept.replace("_", " ")
-        for sentence in sentences
-        for concept, polarity in sorted(lexicon.findings(sentence))
-        if polarity == "affirmed" and concept not in lexicon.drugs | lexicon.things
-    )
-    return list(dict.fromkeys(found))

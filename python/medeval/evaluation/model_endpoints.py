@@ -124,8 +124,7 @@ class ApiModel(LoadedModel):
         """Return an output; what is no mapping is a label."""
         if given is None:
             return failed("empty")
-        is_mapping = isinstance(given, dict)
-        return super().output(given if is_mapping else {"label": str(given), "score": 1.0})
+        return given if isinstance(given, dict) else {"label": str(given), "score": 1.0}
 
 
 class ChatModel(LoadedModel):

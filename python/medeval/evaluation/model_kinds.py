@@ -166,8 +166,7 @@ class LoadedModel:
 
     def read(self, call: Call, text: str, places: Sequence[int]) -> Sequence[Row | None]:
         """Return the output for each place of an item; None where a reply has none."""
-        outputs: list[Row] = json.loads(text)
-        return outputs
+        return [self.output(given) for given in json.loads(text)]
 
     async def answer(self, request: Request, rows: list[Row], call: Call) -> Any:
         """Return the outputs of a batch.
@@ -187,8 +186,7 @@ class LoadedModel:
         raise CallFailedError(failure)
 
     def output(self, given: Any) -> Row:
-        """Return an output as a mapping of JSON values."""
-        given = writable(given)
+        """Return an output as a mapping."""
         return given if isinstance(given, dict) else failed("NotAMapping")
 
 
@@ -211,7 +209,7 @@ class _Batches:
             wrong = failed("WrongLength", batch=len(rows), returned=len(given))
             outputs = [wrong] * len(rows)
         else:
-            outputs = list(map(self._loaded.output, given))
+            outputs = list(map(writable, given))
         return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)
 
     async def close(self) -> None:

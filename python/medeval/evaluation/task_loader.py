@@ -20,13 +20,7 @@ from medeval.models.documents import described
 from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
-from medeval.models.text_files import (
-    Format,
-    format_of,
-    packaged_yaml,
-    parse_mapping,
-    write_text,
-)
+from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping, write_text
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -197,8 +191,7 @@ class TaskLoader:
             raise ValueError(f"more than one file has the task_id {ref!r}: {files}")
         if not paths:
             raise FileNotFoundError(
-                f"there is no task {ref!r}: no file of that name or task_id in"
-                f" {self.tasks_dir}, and no such path"
+                f"there is no task {ref!r}: no such path, nor one of that id in {self.tasks_dir}"
             )
         return paths[0].resolve()
 
@@ -331,10 +324,9 @@ def _parsed(place: str, content: bytes, form: Format) -> dict[str, Any]:
         data = parse_mapping(content.decode("utf-8-sig"), form)
         for key in data:
             _check_key(str(key))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{place}: not UTF-8: {error.reason} at byte {error.start}") from None
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        is_text = not isinstance(error, UnicodeDecodeError)
+        raise ValueError(f"{place}: {error if is_text else f'not UTF-8: {error}'}") from None
     return data
 
 
@@ -344,7 +336,5 @@ def _format_of_url(url: str, suffix: str, content_type: str) -> Format:
         return format_of(suffix)
     named = content_type.partition(";")[0].strip().lower()
     if not _CONTENT_TYPE.fullmatch(named):
-        raise ValueError(
-            f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML"
-        )
+        raise ValueError(f"{url}: neither its suffix nor its content type {named!r} is known")
     return "json" if named.endswith("json") else "yaml"

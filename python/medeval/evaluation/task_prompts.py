@@ -74,15 +74,14 @@ def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, st
 
 def _question(task: MedicalTask, shown: Row) -> str:
     """Return an input as the task puts it: by its own template, or each key under its title."""
-    is_choice = task.task_type == MULTIPLE_CHOICE
     texts = {key: _text(value) for key, value in shown.items()}
-    if is_choice and "options" in shown:
-        lettered = zip(LETTERS, options_of(shown["options"])[0], strict=False)
-        texts["options"] = "\n".join(f"{letter}. {option}" for letter, option in lettered)
-    if is_choice:
+    if task.task_type == MULTIPLE_CHOICE:
+        if "options" in shown:
+            lettered = zip(LETTERS, options_of(shown["options"])[0], strict=False)
+            texts["options"] = "\n".join(f"{letter}. {option}" for letter, option in lettered)
         form = _TOLD["choices"]["several" if getattr(task, "several", False) else "one"]
     else:
-        fields = _fields_of(task)
+        fields = fields_of(task)
         count = "this key" if len(fields) == 1 else "these keys"
         lines = [f"Reply with one JSON object that has {count}, and nothing else:"]
         lines += [f"- {json.dumps(key)}: {one['description']}" for key, one in fields.items()]
@@ -98,11 +97,11 @@ def _question(task: MedicalTask, shown: Row) -> str:
 def _example_reply(task: MedicalTask, answer: Row) -> str:
     """Return the answer of an example in the form in which the task asks for answers."""
     text = _text(answer.get(task.target))
-    if task.task_type == MULTIPLE_CHOICE:
-        return text if task.prompt and not _has_form(task) else f"Answer: {text}"
     if not _has_form(task):
         return text
-    asked = {key: answer[key] for key in _fields_of(task) if key in answer}
+    if task.task_type == MULTIPLE_CHOICE:
+        return f"Answer: {text}"
+    asked = {key: answer[key] for key in fields_of(task) if key in answer}
     return json.dumps(asked, ensure_ascii=False)
 
 
@@ -113,7 +112,7 @@ def _has_form(task: MedicalTask) -> bool:
 
 def response_schema_for(task: MedicalTask) -> dict[str, Any]:
     """Return the JSON schema of the reply, for endpoints that can be held to one."""
-    fields = _fields_of(task)
+    fields = fields_of(task)
     return {
         "type": "object",
         "properties": {key: _schema(one) for key, one in fields.items()},
@@ -159,7 +158,7 @@ def output_from_reply(
     main = task.target
     if task.task_type == MULTIPLE_CHOICE:
         return _letters(text, options_of((row or {}).get("options"))[0], main)
-    fields = _fields_of(task)
+    fields = fields_of(task)
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and _schema(fields[main]) == {"type": "string"}
     text_key = main if is_one_text or not _has_form(task) else None
@@ -190,7 +189,7 @@ def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     }
 
 
-def _fields_of(task: MedicalTask) -> dict[str, Row]:
+def fields_of(task: MedicalTask) -> dict[str, Row]:
     """Return the keys of the reply in the order in which they are asked for; see `_FIELDS`."""
     schema = task.schemas()[1]
     properties = schema.get("properties")
@@ -246,9 +245,13 @@ def read_output(
     if not answer:
         return None
     needed = [fold_key(key) for key in required]
-    found = last_object(
-        answer, needed, lambda members: all(_is_given(members.get(key)) for key in needed)
-    )
+
+    def are_given(members: Mapping[str, Any]) -> bool:
+        # No, 0 and false are answers.
+        values = [members.get(key) for key in needed]
+        return not any(value in (None, [], {}) or not str(value).strip() for value in values)
+
+    found = last_object(answer, needed, are_given)
     if found is not None:
         spelled = {fold_key(key): key for key in reversed(keys)}
         return {spelled[key]: each for key, each in found.members.items() if key in spelled}
@@ -271,8 +274,3 @@ def _plain_text(answer: str, key: str) -> str:
         re.IGNORECASE,
     ).match(text)
     return text[heading.end() :].strip() if heading else text
-
-
-def _is_given(value: object) -> bool:
-    """Tell an answer from nothing: no, 0 and false are answers."""
-    return bool(value.strip()) if isinstance(value, str) else value not in (None, [], {})
