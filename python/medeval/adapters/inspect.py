@@ -119,11 +119,9 @@ def _task(name: str, kind: type[AskedTask]) -> Callable[..., Task]:
 
 def _sample(item: Sample) -> InspectSample:
     text = json.dumps(list(item.messages), ensure_ascii=False)
-    return InspectSample(
-        id=f"{item.id}#{item.sample}",
-        input=text if item.is_open else _WITHHELD,
-        metadata={"item": item.id, "sample": item.sample},
-    )
+    about = {"item": item.id, "sample": item.sample}
+    shown = text if item.is_open else _WITHHELD
+    return InspectSample(id=f"{item.id}#{item.sample}", input=shown, metadata=about)
 
 
 @solver

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -143,9 +143,7 @@ class FolderScores:
         if given != self._replies:
             record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
             record._folder = self._folder
-            task = registry.resume(record)
-            if not isinstance(task, SampleTask):
-                raise UserError(f"{self._folder} is of {task.name}, which is a conversation.")
+            task = cast("SampleTask", registry.resume(record))  # no others are written
             known = {(item.id, item.sample): item for item in task.items()}
             pairs = [(known[item, sample], text) for item, sample, text in given]
             self._replies, self._found = given, _scores(task, pairs)

@@ -52,13 +52,12 @@ class Scoring:
             return self.metrics.find(name).name if name in self.metrics else name
 
         named = {canonical(metric): metric for metric in reversed([*metrics])}
-        members = {
-            category: [
-                named[name] for name in dict.fromkeys(map(canonical, names)) if name in named
-            ]
-            for category, names in self.categories.items()
-        }
-        return {category: found for category, found in members.items() if found}
+        members: dict[str, list[str]] = {}
+        for category, names in self.categories.items():
+            found = [named[name] for name in dict.fromkeys(map(canonical, names)) if name in named]
+            if found:
+                members[category] = found
+        return members
 
     def check(self, scored: Sequence[str]) -> None:
         """Check that scores of all these metrics can be averaged as wanted.

@@ -68,41 +68,38 @@ def fetch(url: str, rules: FetchRules) -> Fetched:
     """
     place = url
     for _ in range(rules.max_redirects + 1):
+        parts = _checked(place, rules)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        # The host as the address names it: the port of TLS is not the connection's default.
+        headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
         try:
-            answer = _get(place, rules)
+            with closing(http.client.HTTPConnection(parts.hostname or "", 80)) as connection:
+                connection.sock = _connected(parts, place, rules)
+                if parts.scheme == "https":
+                    context = ssl.create_default_context()
+                    tls = context.wrap_socket(connection.sock, server_hostname=parts.hostname)
+                    connection.sock = tls
+                connection.request("GET", target, headers=headers)
+                with connection.getresponse() as response:
+                    location = response.getheader("Location")
+                    if response.status not in _REDIRECTS or not location:
+                        return _read(response, place, rules)
+                    place = urljoin(place, location)
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{place}: cannot be fetched: {reason}") from error
-        if isinstance(answer, Fetched):
-            return answer
-        place = urljoin(place, answer)
     raise ValueError(f"{url}: more than {rules.max_redirects} redirects")
 
 
-def _get(url: str, rules: FetchRules) -> Fetched | str:
-    """Return the file, or where a redirect leads."""
-    parts = _checked(url, rules)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # The host as the address names it: the port of TLS is not the connection's default.
-    headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
-    with closing(http.client.HTTPConnection(parts.hostname or "", 80)) as connection:
-        connection.sock = _connected(parts, url, rules)
-        if parts.scheme == "https":
-            context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(connection.sock, server_hostname=parts.hostname)
-        connection.request("GET", target, headers=headers)
-        with connection.getresponse() as response:
-            location = response.getheader("Location")
-            if response.status in _REDIRECTS and location:
-                return location
-            if response.status != http.client.OK:
-                raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
-            content = response.read(rules.max_bytes + 1)
-            if len(content) > rules.max_bytes:
-                raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
-            if response.length:  # what the server announced and did not send
-                raise http.client.IncompleteRead(content, response.length)
-            return Fetched(content, response.getheader("Content-Type") or "")
+def _read(response: http.client.HTTPResponse, url: str, rules: FetchRules) -> Fetched:
+    if response.status != http.client.OK:
+        raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
+    content = response.read(rules.max_bytes + 1)
+    if len(content) > rules.max_bytes:
+        raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
+    if response.length:  # what the server announced and did not send
+        raise http.client.IncompleteRead(content, response.length)
+    return Fetched(content, response.getheader("Content-Type") or "")
 
 
 def _checked(url: str, rules: FetchRules) -> SplitResult:

@@ -61,7 +61,7 @@ class Planned(NamedTuple):
     about: Mapping[str, Any]
 
 
-@dataclass
+@dataclass(eq=False)
 class EvaluationHarness:
     """Runs models on tasks and scores them; may be used as a context manager.
 

@@ -98,11 +98,9 @@ class TaskRegistry:
         """
         wanted = None if task_type is None else task_type_of(task_type)
         tasks = [*self._registered.values()]
-        tasks += [
-            (task, str(path))
-            for path, task in self._loader.discovered()
-            if task.task_id not in self._registered
-        ]
+        for path, other in self._loader.discovered():
+            if other.task_id not in self._registered:
+                tasks.append((other, str(path)))
         found = []
         for task, file in tasks:
             row = TaskSummary.of(task, file)
