@@ -137,11 +137,8 @@ class BenchmarkReport(Document):
 
     def task_scores_to_csv(self) -> str:
         """Return the task scores as CSV."""
-        rows = (
-            (task_id, metric, score)
-            for task_id, scores in self.task_scores.items()
-            for metric, score in scores.items()
-        )
+        tasks = self.task_scores.items()
+        rows = ((task, metric, scores[metric]) for task, scores in tasks for metric in scores)
         return table_for_spreadsheets(["task_id", "metric", "score"], rows)
 
     def summary_statistics(self) -> dict[str, dict[str, float]]:
