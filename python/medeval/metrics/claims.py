@@ -12,7 +12,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import NamedTuple
 
 from medeval.metrics.concepts import (
     A_WORD,
@@ -97,178 +98,162 @@ class Reading(NamedTuple):
         return self.claims | words | slots
 
 
-class _Forms:
-    """The words by which the form of content is known."""
-
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._stop_words = frozenset(told["stop_words"])
-        endings, beginnings = ("|".join(told[name]) for name in ("drug_endings", "drug_beginnings"))
-        self._drug = re.compile(rf"(?=[a-z]{{6}})(?:[a-z]+(?:{endings})|(?:{beginnings})[a-z]+)")
-        self._no_drugs = frozenset(told["no_drugs"])
-        self._units = UNITS | {
-            spelling: unit for unit, names in told["units"].items() for spelling in names
-        }
-        self._dose_units = frozenset(told["dose_units"])
-        self._often = Phrases(told["frequencies"])
-        self._sides = {word: side for side, words in told["sides"].items() for word in words}
-        self._no_sides, self._leavers = told["no_sides"], told["leavers"]
-        names = ("absent", "not", "non", "after", "treated")
-        self._cues = {name: Phrases({name: told[name]}) for name in names}
-        self._ends = frozenset(told["ends"])
-        self._digits = told["number_words"]
-        counted = "|".join(sorted(filter(str.isalpha, self._units), key=len, reverse=True))
-        self._number_word = re.compile(rf"\b({'|'.join(self._digits)})(?=[ -](?:{counted})\b)")
-
-    def read(self, lexicon: Lexicon, text: str) -> Reading:
-        """Return what a text holds."""
-        findings = lexicon.findings(text)
-        text = folded(text)
-        facts = tuple(number_facts(text))
-        text = self._number_word.sub(lambda found: self._digits[found.group()], text)
-        numbers = list(spelled_numbers(text))
-        claims: set[Claim] = set()
-        read: set[tuple[str, int]] = set()
-        slots: set[tuple[str, str]] = set()
-        known = total = 0
-        for clause in filter(None, clauses(text)):
-            words = [token.text for token in clause]
-            # The name at its first word, "" at the others; None at words that are in no name.
-            names: list[str | None] = [None] * len(words)
-            for start, end, name in lexicon.places(words):
-                names[start:end] = [name, *[""] * (end - start - 1)]
-            amounts = self._amounts(clause, numbers)
-            by_form = {at: words[at] for at in self._drugs(words, names, amounts)}
-            drugs = {at: name for at, name in enumerate(names) if name in lexicon.drugs} | by_form
-            sides = list(self._sides_of(words, names))
-            claims.update(Claim("drug", drug, "") for drug in by_form.values())
-            claims.update(self._doses(words, drugs, amounts))
-            claims.update(claim for _, claim in sides)
-            beside = {place for place, _ in sides if words[place - 1] in {*self._sides, "sided"}}
-            denial, negated = self._denial(clause), after_cues(words)
-            for at, word in enumerate(words):
-                name_here = names[at]
-                if word in self._stop_words and not name_here:
-                    continue
-                total += 1
-                by_its_form = at in drugs or at in beside or word[0].isdigit() or denial[at] == 2
-                known += name_here is not None or by_its_form
-                # What the lexicon takes as negated is a finding already.
-                if name_here and (name_here in lexicon.things or at not in negated):
-                    read.add((name_here, denial[at]))
-                elif name_here is None and A_WORD.fullmatch(word):
-                    read.add((_singular(word), denial[at]))
-                    around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
-                    slots.add((" ".join(around), _singular(word)))
-        coverage = known / total if total else None
-        if not lexicon.has_forms:
-            return Reading(facts, findings, coverage)
-        by_form_too = frozenset(claims), frozenset(read), frozenset(slots)
-        return Reading(facts, findings, coverage, *by_form_too)
-
-    def _amounts(
-        self, clause: Sequence[Token], numbers: Sequence[tuple[str, str, int]]
-    ) -> dict[int, _Amount]:
-        """Return the numbers of a clause that have a unit, by the place of their word."""
-        starts, end = [token.start for token in clause], clause[-1].start + len(clause[-1].text)
-        amounts = {}
-        for value, written, place in numbers:
-            # Two measures in one word, such as mg/kg, are a unit whatever they are.
-            unit = self._units.get(written) or (written if "/" in written else None)
-            # So are two numbers, such as 120/80.
-            unit = unit or ("" if "/" in value else None)
-            if unit is not None and starts[0] <= place < end:
-                amounts[bisect_right(starts, place) - 1] = value, unit
-        return amounts
-
-    def _drugs(
-        self, words: Sequence[str], names: Sequence[str | None], amounts: Mapping[int, _Amount]
-    ) -> Iterator[int]:
-        """Yield where words stand that are drugs by their form, and in no lexicon."""
-        given = {end for _, end, _ in self._cues["treated"].places(words)}
-        for at, word in enumerate(words):
-            if names[at] is not None or word in self._stop_words or not A_WORD.fullmatch(word):
-                continue
-            is_named = self._drug.fullmatch(word) is not None and word not in self._no_drugs
-            has_dose = amounts.get(at + 1, ("", ""))[1] in self._dose_units
-            is_given = at in given and not word.endswith(("ed", "ing", "s"))
-            if is_named or has_dose or is_given:
-                yield at
-
-    def _doses(
-        self, words: Sequence[str], drugs: Mapping[int, str], amounts: Mapping[int, _Amount]
-    ) -> Iterator[Claim]:
-        """Yield the amounts of a clause, and the doses of its drugs: of the last one named."""
-
-        def drug_of(at: int) -> str:
-            before = [place for place in drugs if place < at]
-            near = [place for place in drugs if at <= place <= at + 4]
-            return drugs[max(before) if before else min(near)] if before or near else ""
-
-        times = self._often.places(words)
-        for at, (value, unit) in amounts.items():
-            # "Every 8 hours" is no amount.
-            if not any(start <= at < end for start, end, _ in times):
-                yield Claim("amount", value, unit)
-            if unit in self._dose_units:
-                yield Claim("dose", drug_of(at), f"{value} {unit}")
-        for start, _, how_often in times:
-            yield Claim("often", drug_of(start), how_often)
-
-    def _sides_of(
-        self, words: Sequence[str], names: Sequence[str | None]
-    ) -> Iterator[tuple[int, Claim]]:
-        """Yield the sides of a clause: of the words behind, up to the next side, at their places.
-
-        A side with no word behind it is said of something unknown.
-        """
-        for at, word in enumerate(words):
-            side, behind = self._sides.get(word), words[at + 1 : at + 2]
-            is_verb = at > 0 and words[at - 1] in self._leavers
-            if side is None or is_verb or set(behind) & set(self._no_sides.get(side, ())):
-                continue
-            about = []
-            for place in range(at + 1, min(at + 1 + _SIDE_REACH, len(words))):
-                if words[place] in self._sides:
-                    break
-                if names[place] or words[place] not in self._stop_words:
-                    about.append((place, names[place] or _singular(words[place])))
-            for place, name in about or [(at, "")]:
-                yield place, Claim("side", name, side)
-
-    def _denial(self, clause: Sequence[Token]) -> list[int]:
-        """Return of each word whether it is denied: 0 for no, 2 for a finding, 1 for any word."""
-        words = [token.text for token in clause]
-        denial = [0] * len(words)
-        for strength, cues in ((2, "absent"), (1, "not")):
-            for _, end, _ in self._cues[cues].places(words):
-                in_list = [at for at in range(end, len(words)) if words[at] in ("or", "nor")]
-                for at in range(end, min(end + _LIST_REACH, len(words))):
-                    has_ended = words[at] in self._ends and at > end
-                    is_beyond = not any(place > at for place in in_list)
-                    beyond_comma = clause[at].after_comma and at > end and is_beyond
-                    if has_ended or beyond_comma or (is_beyond and at >= end + REACH):
-                        break
-                    denial[at] = max(denial[at], strength)
-        for _, end, _ in self._cues["non"].places(words):
-            denial[end : end + 1] = [1] * len(words[end : end + 1])
-        for start, end, _ in self._cues["after"].places(words):
-            is_other_cue = words[end : end + 1] == ["for"]
-            if is_other_cue or {"not", "cannot", "never"} & set(words[max(start - 2, 0) : start]):
-                continue
-            for at in range(start - 1, max(start - 1 - REACH, -1), -1):
-                denial[at] = max(denial[at], 1)
-                if clause[at].after_comma or words[at] == "and":
-                    break
-        return denial
-
-
-_FORMS = _Forms(vocabulary("forms"))
+_FORMS = vocabulary("forms")
+_STOP_WORDS = frozenset(_FORMS["stop_words"])
+_DRUG = re.compile(
+    rf"(?=[a-z]{{6}})(?:[a-z]+(?:{'|'.join(_FORMS['drug_endings'])})"
+    rf"|(?:{'|'.join(_FORMS['drug_beginnings'])})[a-z]+)"
+)
+_UNITS = UNITS | {name: unit for unit, names in _FORMS["units"].items() for name in names}
+_COUNTED = "|".join(sorted(filter(str.isalpha, _UNITS), key=len, reverse=True))
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(_FORMS['number_words'])})(?=[ -](?:{_COUNTED})\b)")
+_OFTEN = Phrases(_FORMS["frequencies"])
+_SIDES = {word: side for side, words in _FORMS["sides"].items() for word in words}
+_CUES = {
+    name: Phrases({name: _FORMS[name]}) for name in ("absent", "not", "non", "after", "treated")
+}
 
 
 @lru_cache(maxsize=4096)
 def read(lexicon: Lexicon, text: str) -> Reading:
     """Return what a text holds; kept, as each text is compared more than once."""
-    return _FORMS.read(lexicon, text)
+    findings, text = lexicon.findings(text), folded(text)
+    facts = tuple(number_facts(text))
+    text = _NUMBER_WORD.sub(lambda found: _FORMS["number_words"][found.group()], text)
+    numbers = list(spelled_numbers(text))
+    claims: set[Claim] = set()
+    said: set[tuple[str, int]] = set()
+    slots: set[tuple[str, str]] = set()
+    known = total = 0
+    for clause in filter(None, clauses(text)):
+        words = [token.text for token in clause]
+        # The name at its first word, "" at the others; None at words that are in no name.
+        names: list[str | None] = [None] * len(words)
+        for start, end, name in lexicon.places(words):
+            names[start:end] = [name, *[""] * (end - start - 1)]
+        amounts = _amounts(clause, numbers)
+        formed = {at: words[at] for at in _drugs(words, names, amounts)}
+        drugs = {at: name for at, name in enumerate(names) if name in lexicon.drugs} | formed
+        sides = list(_sides_of(words, names))
+        claims.update(Claim("drug", drug, "") for drug in formed.values())
+        claims.update(_doses(words, drugs, amounts), (claim for _, claim in sides))
+        beside = {place for place, _ in sides if words[place - 1] in {*_SIDES, "sided"}}
+        denial, negated = _denial(clause), after_cues(words)
+        for at, (word, name_here) in enumerate(zip(words, names, strict=True)):
+            if word in _STOP_WORDS and not name_here:
+                continue
+            total += 1
+            by_its_form = at in drugs or at in beside or word[0].isdigit() or denial[at] == 2
+            known += name_here is not None or by_its_form
+            # What the lexicon takes as negated is a finding already.
+            if name_here and (name_here in lexicon.things or at not in negated):
+                said.add((name_here, denial[at]))
+            elif name_here is None and A_WORD.fullmatch(word):
+                said.add((_singular(word), denial[at]))
+                around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
+                slots.add((" ".join(around), _singular(word)))
+    coverage = known / total if total else None
+    if not lexicon.has_forms:
+        return Reading(facts, findings, coverage)
+    by_form = frozenset(claims), frozenset(said), frozenset(slots)
+    return Reading(facts, findings, coverage, *by_form)
+
+
+def _amounts(
+    clause: Sequence[Token], numbers: Sequence[tuple[str, str, int]]
+) -> dict[int, _Amount]:
+    """Return the numbers of a clause that have a unit, by the place of their word."""
+    starts, end = [token.start for token in clause], clause[-1].start + len(clause[-1].text)
+    amounts = {}
+    for value, written, place in numbers:
+        # Two measures in one word, such as mg/kg, are a unit whatever they are, and two numbers,
+        # such as 120/80, need none.
+        unit = _UNITS.get(written) or (written if "/" in written else None)
+        unit = unit or ("" if "/" in value else None)
+        if unit is not None and starts[0] <= place < end:
+            amounts[bisect_right(starts, place) - 1] = value, unit
+    return amounts
+
+
+def _drugs(
+    words: Sequence[str], names: Sequence[str | None], amounts: Mapping[int, _Amount]
+) -> Iterator[int]:
+    """Yield where words stand that are drugs by their form, and in no lexicon."""
+    given = {end for _, end, _ in _CUES["treated"].places(words)}
+    for at, word in enumerate(words):
+        is_named = _DRUG.fullmatch(word) is not None and word not in _FORMS["no_drugs"]
+        has_dose = amounts.get(at + 1, ("", ""))[1] in _FORMS["dose_units"]
+        is_given = at in given and not word.endswith(("ed", "ing", "s"))
+        is_free = names[at] is None and word not in _STOP_WORDS and A_WORD.fullmatch(word)
+        if is_free and (is_named or has_dose or is_given):
+            yield at
+
+
+def _doses(
+    words: Sequence[str], drugs: Mapping[int, str], amounts: Mapping[int, _Amount]
+) -> Iterator[Claim]:
+    """Yield the amounts of a clause, and the doses of its drugs: of the last one named."""
+
+    def drug_of(at: int) -> str:
+        before = [place for place in drugs if place < at]
+        near = [place for place in drugs if at <= place <= at + 4]
+        return drugs[max(before) if before else min(near)] if before or near else ""
+
+    times = _OFTEN.places(words)
+    for at, (value, unit) in amounts.items():
+        # "Every 8 hours" is no amount.
+        if not any(start <= at < end for start, end, _ in times):
+            yield Claim("amount", value, unit)
+        if unit in _FORMS["dose_units"]:
+            yield Claim("dose", drug_of(at), f"{value} {unit}")
+    for start, _, how_often in times:
+        yield Claim("often", drug_of(start), how_often)
+
+
+def _sides_of(words: Sequence[str], names: Sequence[str | None]) -> Iterator[tuple[int, Claim]]:
+    """Yield the sides of a clause: of the words behind, up to the next side, at their places.
+
+    A side with no word behind it is said of something unknown.
+    """
+    for at, word in enumerate(words):
+        side, behind = _SIDES.get(word), words[at + 1 : at + 2]
+        is_verb = at > 0 and words[at - 1] in _FORMS["leavers"]
+        if side is None or is_verb or set(behind) & set(_FORMS["no_sides"].get(side, ())):
+            continue
+        reach = range(at + 1, min(at + 1 + _SIDE_REACH, len(words)))
+        about = [
+            (place, names[place] or _singular(words[place]))
+            for place in takewhile(lambda place: words[place] not in _SIDES, reach)
+            if names[place] or words[place] not in _STOP_WORDS
+        ]
+        for place, name in about or [(at, "")]:
+            yield place, Claim("side", name, side)
+
+
+def _denial(clause: Sequence[Token]) -> list[int]:
+    """Return of each word whether it is denied: 0 for no, 2 for a finding, 1 for any word."""
+    words = [token.text for token in clause]
+    denial = [0] * len(words)
+    for strength, cues in ((2, "absent"), (1, "not")):
+        for _, end, _ in _CUES[cues].places(words):
+            in_list = [at for at in range(end, len(words)) if words[at] in ("or", "nor")]
+            for at in range(end, min(end + _LIST_REACH, len(words))):
+                is_beyond = not any(place > at for place in in_list)
+                has_ended = words[at] in _FORMS["ends"] or (clause[at].after_comma and is_beyond)
+                if (has_ended and at > end) or (is_beyond and at >= end + REACH):
+                    break
+                denial[at] = max(denial[at], strength)
+    for _, end, _ in _CUES["non"].places(words):
+        denial[end : end + 1] = [1] * len(words[end : end + 1])
+    for start, end, _ in _CUES["after"].places(words):
+        is_other_cue = words[end : end + 1] == ["for"]
+        if is_other_cue or {"not", "cannot", "never"} & set(words[max(start - 2, 0) : start]):
+            continue
+        for at in range(start - 1, max(start - 1 - REACH, -1), -1):
+            denial[at] = max(denial[at], 1)
+            if clause[at].after_comma or words[at] == "and":
+                break
+    return denial
 
 
 def coverage_of(item: Sample, *, lexicon: Lexicon) -> float | None:

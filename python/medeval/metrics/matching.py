@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -137,18 +136,18 @@ def _macro_average(part: int, counts: Mapping[tuple[str, str], int]) -> float | 
         part: 0 for precision, 1 for recall, 2 for F1.
         counts: how often each pair of class wanted and class given occurs.
     """
-    wanted: Counter[str] = Counter()
-    given: Counter[str] = Counter()
+    wanted, given = Counter[str](), Counter[str]()
     for (reference, hypothesis), times in counts.items():
         wanted[reference] += times
         given[hypothesis] += times
     # Sorted, so that the sum does not depend on the order of the items.
-    by_class = [
-        (right / (given[one] or 1), right / wanted[one], 2 * right / (wanted[one] + given[one]))
+    shares = [
+        (1, 1, 2)[part]
+        * counts.get((one, one), 0)
+        / (given[one] or 1, wanted[one], wanted[one] + given[one])[part]
         for one in sorted(wanted)
-        for right in (counts.get((one, one), 0),)
     ]
-    return sum(one[part] for one in by_class) / len(by_class) if by_class else None
+    return sum(shares) / len(shares) if shares else None
 
 
 def classes(reference: str, hypothesis: str) -> tuple[str, str] | None:
@@ -173,13 +172,9 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
 
     if not counts:
         return None
-    pairs = np.array(list(counts), dtype=np.float64)
-    times = np.array(list(counts.values()), dtype=np.int64)
-    confidence = np.repeat(pairs[:, 0], times)
-    correct = np.repeat(pairs[:, 1], times) == 1
+    confidence, correct = np.repeat(list(counts), list(counts.values()), axis=0).T
     weights = np.ones((1, len(confidence)))
-    error = float(binary.expected_calibration_error(correct, confidence, weights)[0])
-    return None if math.isnan(error) else error
+    return float(binary.expected_calibration_error(correct == 1, confidence, weights)[0])
 
 
 @metric("expected_calibration_error", pool=expected_calibration_error)

@@ -85,15 +85,13 @@ def default_registry(
         "synonyms": synonyms or common_synonyms(),
     }
 
-    def with_words(function: Callable[..., Any] | None) -> Any:
+    def with_words(function: Callable[..., Any]) -> Callable[..., Any]:
         # Each function gets the words that it asks for.
-        if function is None:
-            return None
         asked = words.keys() & signature(function).parameters
         return partial(function, **{name: words[name] for name in asked})
 
     metrics = list(bertscore())
     for metric in DECORATED:
-        ways = {"record": with_words(metric.record), "coverage": with_words(metric.coverage)}
-        metrics.append(replace(metric, **ways))
+        coverage = metric.coverage and with_words(metric.coverage)
+        metrics.append(replace(metric, record=with_words(metric.record), coverage=coverage))
     return MetricRegistry(sorted(metrics, key=lambda metric: metric.name), ALIASES)

@@ -61,22 +61,6 @@ class Agreement(NamedTuple):
     f: float
 
 
-class CharacterTokenizer:
-    """One token per CJK character, one stem per run of Latin letters and digits."""
-
-    def __init__(self) -> None:
-        from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
-
-        self._stemmer = PorterStemmer()
-
-    def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
-        return [
-            str(self._stemmer.stem(token)) if len(token) > _LONGEST_UNSTEMMED else token
-            for token in _CJK_TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
-        ]
-
-
 def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Agreement | None:
     """Return one kind of ROUGE, words taken as their stems.
 
@@ -105,13 +89,26 @@ def plain_rouge_l(reference: str, hypothesis: str) -> float:
 
 @cache
 def _scorer(name: str, by_character: bool) -> tuple[Callable[[str], list[str]], Any]:
-    """Return the tokenizer's function and the package's scorer with that tokenizer."""
+    """Return a function that makes tokens of a text, and the package's scorer with it.
+
+    By character there is one token per CJK character, and one stem per run of Latin letters and
+    digits.
+    """
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
     from rouge_score.tokenizers import DefaultTokenizer  # type: ignore[import-untyped]
 
-    tokenizer = CharacterTokenizer() if by_character else DefaultTokenizer(use_stemmer=True)
+    if by_character:
+        from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
+
+        stem = PorterStemmer().stem
+
+        def split(text: str) -> list[str]:
+            found = _CJK_TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+            return [str(stem(one)) if len(one) > _LONGEST_UNSTEMMED else one for one in found]
+    else:
+        split = DefaultTokenizer(use_stemmer=True).tokenize
     # Each text is compared more than once, and tokenizing it is most of the work.
-    tokens = lru_cache(maxsize=4096)(tokenizer.tokenize)
+    tokens = lru_cache(maxsize=4096)(split)
     return tokens, RougeScorer([TYPES[name]], tokenizer=SimpleNamespace(tokenize=tokens))
 
 

@@ -14,7 +14,7 @@ from medeval.models.documents import Document, Identifier
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask
 from medeval.models.rows import table_for_spreadsheets
-from medeval.models.scores import SCORES, Finite, Moment, utc_now
+from medeval.models.scores import SCORES, Finite, Moment, statistics_of, utc_now
 from medeval.models.text_files import Format
 
 
@@ -122,9 +122,9 @@ class BenchmarkReport(Document):
                 task's.
         """
         for index, result in enumerate(self.detailed_results):
-            if result.task_id not in tasks:
-                raise ValueError(f"detailed_results[{index}]: unknown task {result.task_id!r}")
             try:
+                if result.task_id not in tasks:
+                    raise ValueError(f"unknown task {result.task_id!r}")
                 result.validate_against_task(tasks[result.task_id])
             except ValueError as error:
                 raise ValueError(f"detailed_results[{index}]: {error}") from None
@@ -137,26 +137,14 @@ class BenchmarkReport(Document):
 
     def task_scores_to_csv(self) -> str:
         """Return the task scores as CSV."""
-        rows = (
-            (task_id, metric, score)
-            for task_id, scores in self.task_scores.items()
-            for metric, score in scores.items()
-        )
+        tasks = self.task_scores.items()
+        rows = ((task, metric, scores[metric]) for task, scores in tasks for metric in scores)
         return table_for_spreadsheets(["task_id", "metric", "score"], rows)
 
     def summary_statistics(self) -> dict[str, dict[str, float]]:
         """Return count, mean, min and max of each metric over the tasks that have it."""
         metrics = dict.fromkeys(name for scores in self.task_scores.values() for name in scores)
-        histories = {metric: self.metric_history(metric) for metric in metrics}
-        return {
-            metric: {
-                "count": float(len(values)),
-                "mean": fmean(values),
-                "min": min(values),
-                "max": max(values),
-            }
-            for metric, values in histories.items()
-        }
+        return {metric: statistics_of(self.metric_history(metric)) for metric in metrics}
 
     def metric_history(self, metric: str) -> list[float]:
         """Return the scores of a metric, one a task, in the order of the tasks."""
@@ -176,10 +164,9 @@ class BenchmarkReport(Document):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        return _bars(
-            {task: scores[metric] for task, scores in self.task_scores.items() if metric in scores},
-            f"{metric} by task",
-        )
+        tasks = (task for task, scores in self.task_scores.items() if metric in scores)
+        scores = dict(zip(tasks, self.metric_history(metric), strict=True))
+        return _bars(scores, f"{metric} by task")
 
     def _count_supplied_scores(self) -> None:
         """Count what has no count: the results that have the metric, or one earlier result."""
@@ -193,10 +180,7 @@ class BenchmarkReport(Document):
     def _of_one_model(self) -> Self:
         for index, result in enumerate(self.detailed_results):
             if result.model_id != self.model_id:
-                raise ValueError(
-                    f"detailed_results[{index}] is of model {result.model_id!r}, not of"
-                    f" {self.model_id!r}"
-                )
+                raise ValueError(f"detailed_results[{index}] is of model {result.model_id!r}")
         # A count outlives a score that was taken out of a report, and means nothing without it.
         self.metric_counts = {
             task_id: {metric: count for metric, count in counts.items() if metric in scores}
@@ -215,10 +199,7 @@ def _bars(scores: Mapping[str, float], title: str) -> Any:
     try:
         drawing = import_module("matplotlib.figure")
     except ImportError as error:
-        raise ImportError(
-            "plots need matplotlib: pip install matplotlib, or use overall_scores_to_csv and"
-            " task_scores_to_csv"
-        ) from error
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
     # A figure of its own, without pyplot: no window, and no list of figures that grows.
     figure = drawing.Figure(figsize=(max(4.0, 1.0 + 0.8 * len(scores)), 3.5), layout="constrained")
     axes = figure.subplots()

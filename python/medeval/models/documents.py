@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,19 +21,17 @@ SCHEMA_VERSION = 1
 # Tells a serialiser that the text is to be read back, so that what must not be given is left out.
 FOR_READING = "for reading"
 
-Selection: TypeAlias = set[int] | set[str] | Mapping[int, Any] | Mapping[str, Any]
-
 
 def _known_version(version: int) -> int:
     if version > SCHEMA_VERSION:
-        raise ValueError(
-            f"written in layout {version}, and the newest that this version reads is"
-            f" {SCHEMA_VERSION}: update medeval"
-        )
+        newest = f"the newest that this version reads is {SCHEMA_VERSION}"
+        raise ValueError(f"written in layout {version}, and {newest}: update medeval")
     return version
 
 
 SchemaVersion = Annotated[int, AfterValidator(_known_version)]
+# What is left out of what is written where it is None.
+IF_GIVEN = Field(exclude_if=lambda value: value is None)
 # Not blank; not trimmed either, as ids are compared as they stand.
 Identifier = Annotated[str, Field(pattern=r"\S")]
 
@@ -49,11 +47,9 @@ class Document(BaseModel):
 
     schema_version: SchemaVersion = SCHEMA_VERSION
 
-    def to_dict(
-        self, *, include: Selection | None = None, exclude: Selection | None = None
-    ) -> dict[str, Any]:
-        """Return the fields as Python values, all or some of them."""
-        return self.model_dump(include=include, exclude=exclude)
+    def to_dict(self, **chosen: Any) -> dict[str, Any]:
+        """Return the fields as Python values: all, or those to `include` or not to `exclude`."""
+        return self.model_dump(**chosen)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -64,17 +60,9 @@ class Document(BaseModel):
         """
         return cls.model_validate(data)
 
-    def to_json(
-        self,
-        indent: int | None = None,
-        *,
-        include: Selection | None = None,
-        exclude: Selection | None = None,
-    ) -> str:
-        """Return the fields as JSON text, all or some of them."""
-        return self.model_dump_json(
-            indent=indent, include=include, exclude=exclude, context=FOR_READING
-        )
+    def to_json(self, indent: int | None = None, **chosen: Any) -> str:
+        """Return the fields as JSON text: all, or those to `include` or not to `exclude`."""
+        return self.model_dump_json(indent=indent, context=FOR_READING, **chosen)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

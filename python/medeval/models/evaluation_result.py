@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from operator import is_
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     Field,
@@ -15,11 +13,11 @@ from pydantic import (
     model_serializer,
 )
 
-from medeval.models.documents import FOR_READING, Document, Identifier
+from medeval.models.documents import FOR_READING, IF_GIVEN, Document, Identifier
 from medeval.models.medical_task import MedicalTask
 from medeval.models.rows import rows_from_csv, rows_to_csv
 from medeval.models.schemas import Row, missing_keys
-from medeval.models.scores import Finite, Interval, Moment, Scores, utc_now
+from medeval.models.scores import Finite, Interval, Moment, Scores, statistics_of, utc_now
 
 
 class EvaluationResult(Document):
@@ -47,10 +45,8 @@ class EvaluationResult(Document):
     metrics_results: Scores = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
     timestamp: Moment = Field(default_factory=utc_now)
-    item_scores: dict[str, list[Finite | None]] | None = Field(
-        default=None, exclude_if=partial(is_, None)
-    )
-    intervals: dict[str, Interval] | None = Field(default=None, exclude_if=partial(is_, None))
+    item_scores: Annotated[dict[str, list[Finite | None]] | None, IF_GIVEN] = None
+    intervals: Annotated[dict[str, Interval] | None, IF_GIVEN] = None
 
     @classmethod
     def from_inputs_csv(cls, model_id: str, task_id: str, text: str) -> Self:
@@ -80,10 +76,7 @@ class EvaluationResult(Document):
 
     def metric_summary(self) -> dict[str, dict[str, float]]:
         """Return count, mean, min and max of each metric: here there is one value of each."""
-        return {
-            metric: {"count": 1.0, "mean": value, "min": value, "max": value}
-            for metric, value in self.metrics_results.items()
-        }
+        return {name: statistics_of([value]) for name, value in self.metrics_results.items()}
 
     def item_count(self) -> int:
         """Return the number of items: inputs or answers, whichever are more."""

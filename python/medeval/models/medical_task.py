@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
-from operator import is_, not_
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
+    StringConstraints,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import to_jsonable_python
 
-from medeval.models.documents import Document, Identifier
+from medeval.models.documents import IF_GIVEN, Document, Identifier
 from medeval.models.rows import mapped_rows, read_rows, rows_to_csv
 from medeval.models.schemas import (
     TASK_TYPES,
@@ -52,7 +53,22 @@ def _checked_schema(schema: Schema) -> Schema:
     return schema
 
 
+def _metric_name(metric: Any) -> Any:
+    if isinstance(metric, Mapping) and "name" not in metric:
+        raise ValueError("a map that lacks a `name`")
+    return metric["name"] if isinstance(metric, Mapping) else metric
+
+
+def _each_once(metrics: list[str]) -> list[str]:
+    if twice := sorted({metric for metric in metrics if metrics.count(metric) > 1}):
+        raise ValueError(f"listed more than once: {twice}")
+    return metrics
+
+
 TaskSchema = Annotated[Schema, AfterValidator(_checked_schema)]
+MetricName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1), BeforeValidator(_metric_name)
+]
 
 
 class MedicalTask(Document):
@@ -92,13 +108,13 @@ class MedicalTask(Document):
     description: str = ""
     inputs: list[Row] = Field(default_factory=list, exclude_if=not_)
     expected_outputs: list[Row] = Field(default_factory=list)
-    metrics: list[str] = Field(default_factory=list)
+    metrics: Annotated[list[MetricName], AfterValidator(_each_once)] = Field(default_factory=list)
     input_schema: TaskSchema = Field(default_factory=dict)
     output_schema: TaskSchema = Field(default_factory=dict)
     dataset: list[Row] = Field(default_factory=list)
     data_class: DataClass = "credentialed"
     prompt: str = Field(default="", exclude_if=not_)
-    system_prompt: str | None = Field(default=None, exclude_if=partial(is_, None))
+    system_prompt: Annotated[str | None, IF_GIVEN] = None
     few_shot: list[Row] = Field(default_factory=list, exclude_if=not_)
 
     @property
@@ -133,13 +149,22 @@ class MedicalTask(Document):
             ValueError: a row cannot be split; naming it.
         """
         if self.dataset:
-            return split_rows(self.dataset, self.task_type, *self.schemas())
+            return self._split("dataset", self.dataset)
         shown = [self.without_answers(row) for row in self.inputs]
-        return shown, list(self.expected_outputs) or [{} for _ in self.inputs]
+        return self._read("inputs", shown, list(self.expected_outputs) or [{} for _ in shown])
 
     def examples(self) -> tuple[list[Row], list[Row]]:
         """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""
-        return split_rows(self.few_shot, self.task_type, *self.schemas())
+        return self._split("few_shot", self.few_shot)
+
+    def _split(self, label: str, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+        return self._read(label, *split_rows(rows, self.task_type, *self.schemas()))
+
+    def _read(
+        self, label: str, shown: list[Row], expected: list[Row]
+    ) -> tuple[list[Row], list[Row]]:
+        """Return inputs and expected outputs in the form of the task's class."""
+        return shown, expected
 
     def validate(self) -> None:  # type: ignore[override]
         """Check all rules again, and that every row has what the schemas or defaults require.
@@ -185,15 +210,11 @@ class MedicalTask(Document):
         fields = dict(data)
         if not fields.get("dataset"):
             fields.setdefault("inputs", [])
-        if not isinstance(metrics := fields.get("metrics"), list):
-            return fields
-        fields["metrics"], details = [], {}
-        for one in metrics:
-            name = one
-            if isinstance(one, Mapping) and isinstance(one.get("name"), str):
-                name = one["name"].strip()
-                details[name] = {key: value for key, value in one.items() if key != "name"}
-            fields["metrics"].append(name)
+        metrics, details = fields.get("metrics"), {}
+        for one in metrics if isinstance(metrics, list) else ():
+            if isinstance(one, Mapping):
+                named = str(one.get("name")).strip()
+                details[named] = {key: one[key] for key in one if key != "name"}
         if any(details.values()):
             fields.setdefault("metric_details", details)
         return fields
@@ -212,21 +233,6 @@ class MedicalTask(Document):
         if expected and inputs and len(expected) != len(inputs):
             raise ValueError(f"{len(expected)} expected outputs for {len(inputs)} inputs")
         return expected
-
-    @field_validator("metrics", mode="before")
-    @classmethod
-    def _each_metric_once(cls, metrics: Any) -> Any:
-        if not isinstance(metrics, list):
-            return metrics
-        trimmed = [one.strip() if isinstance(one, str) else one for one in metrics]
-        for index, metric in enumerate(trimmed):
-            if isinstance(metric, Mapping):
-                raise ValueError(f"metric {index} is a map that lacks a `name`")
-            if metric == "":
-                raise ValueError(f"metric {index} is blank")
-        if twice := sorted({str(metric) for metric in trimmed if trimmed.count(metric) > 1}):
-            raise ValueError(f"listed more than once: {twice}")
-        return trimmed
 
     @field_validator("dataset")
     @classmethod
@@ -286,18 +292,14 @@ def task_hash(task: MedicalTask) -> str:
     """
     shown, expected = task.pairs()
     content: dict[str, Any] = {
-        "task_type": str(task.task_type),
-        "description": task.description,
-        "input_schema": task.input_schema,
-        "output_schema": task.output_schema,
-        "inputs": shown,
-        "expected_outputs": expected,
+        name: getattr(task, name) for name in ("description", "input_schema", "output_schema")
     }
-    own: dict[str, Any] = {"prompt": task.prompt or None, "system_prompt": task.system_prompt}
-    own["few_shot"] = task.examples() if task.few_shot else None
-    content |= {name: value for name, value in own.items() if value is not None}
-    values = to_jsonable_python(content)
-    text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    content |= {"task_type": str(task.task_type), "inputs": shown, "expected_outputs": expected}
+    own = {"prompt": task.prompt or None, "system_prompt": task.system_prompt}
+    content |= {name: text for name, text in own.items() if text is not None}
+    if task.few_shot:
+        content["few_shot"] = task.examples()
+    text = json.dumps(to_jsonable_python(content), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -43,7 +43,11 @@ def read_rows(path: Path, suffixes: Sequence[str] = ROW_FILES) -> list[Any]:
     elif suffix == ".csv":
         rows = rows_from_csv(read_text(path))
         for index, row in enumerate(rows):
-            _parse_cells(row, index)
+            for side in row.keys() & {"input", "output"}:
+                row[side] = parse_json(row[side], f"row {index}: {side}") if row[side] else None
+            # A list of options may also be plain text.
+            if str(row.get("options", "")).lstrip()[:1] in ("[", "{"):
+                row["options"] = parse_json(row["options"], f"row {index}: options")
     elif suffix == ".jsonl":
         lines = enumerate(read_text(path).split("\n"), start=1)
         rows = [parse_json(line, f"line {number}") for number, line in lines if line.strip()]
@@ -81,14 +85,6 @@ def mapped_rows(rows: Sequence[Any], fields: Mapping[str, Any]) -> list[dict[str
             new[key] = [row[column] for column in columns] if is_list else row[columns]
         mapped.append(new)
     return mapped
-
-
-def _parse_cells(row: dict[str, Any], index: int) -> None:
-    """Read the cells of a CSV row that hold JSON; a list of options may also be plain text."""
-    for side in row.keys() & {"input", "output"}:
-        row[side] = parse_json(row[side], f"row {index}: {side}") if row[side] else None
-    if str(row.get("options", "")).lstrip()[:1] in ("[", "{"):
-        row["options"] = parse_json(row["options"], f"row {index}: options")
 
 
 def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:

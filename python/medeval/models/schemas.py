@@ -53,9 +53,8 @@ def task_type_of(value: object) -> TaskType | str:
     Raises:
         ValueError: there is none.
     """
-    for known in TASK_TYPES:
-        if isinstance(value, str) and value == known:
-            return known
+    if isinstance(value, str) and value in TASK_TYPES:
+        return TASK_TYPES[TASK_TYPES.index(value)]
     named = ", ".join(repr(str(known)) for known in TASK_TYPES[:-1])
     raise ValueError(f"must be {named} or {MULTIPLE_CHOICE!r}")
 
@@ -199,12 +198,11 @@ def split_rows(
     given: Any
     for index, row in enumerate(rows):
         if is_nested(row):
-            given, wanted = row.get("input", ""), row.get("output")
-            wanted = {} if wanted is None else wanted
-            for side, value in (("input", given), ("output", wanted)):
+            given, wanted = row.get("input"), row.get("output")
+            for side, value in (("input", given), ("output", {} if wanted is None else wanted)):
                 if not isinstance(value, Mapping):
                     raise ValueError(f"dataset.{side}[{index}] is not a mapping")
-            expected.append(dict(wanted))
+            expected.append(dict(wanted or {}))
         elif both := sorted(row.keys() & both_name):
             raise ValueError(
                 f"dataset[{index}]: the input and the output schema both name {both}; write the"

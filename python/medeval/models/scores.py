@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from numbers import Real
+from statistics import fmean
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
+DRAWS = 1000
+LEVEL = 0.95
+
 
 def _in_utc(time: datetime) -> datetime:
-    try:
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("outside the years that can be written in UTC") from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _finite_number(value: Any) -> float:
@@ -36,17 +38,19 @@ def _finite_number(value: Any) -> float:
 utc_now = partial(datetime.now, UTC)
 # Naive times are UTC, others are converted.
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 # Strict, as a metric that is a text is a mistake of whoever computed it; null is no scores.
 Scores = Annotated[
     dict[str, Annotated[float, BeforeValidator(_finite_number)]],
     BeforeValidator(lambda scores: {} if scores is None else scores),
 ]
 SCORES: TypeAdapter[dict[str, float]] = TypeAdapter(Scores)
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-DRAWS = 1000
-LEVEL = 0.95
+def statistics_of(values: Sequence[float]) -> dict[str, float]:
+    """Return count, mean, min and max of values of which there is at least one."""
+    told = {"mean": fmean(values), "min": min(values), "max": max(values)}
+    return {"count": float(len(values)), **told}
 
 
 class Interval(BaseModel):

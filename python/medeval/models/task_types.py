@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import PrivateAttr, model_validator
+from pydantic import model_validator
 
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
@@ -76,15 +77,11 @@ class EvaluatedTask(MedicalTask):
         named = zip(("task_id", "description"), id_and_description, strict=False)
         super().__init__(**fields | dict(named))
 
-    def pairs(self) -> tuple[list[Row], list[Row]]:
-        """See `MedicalTask.pairs`; other names of the input key are read as that key."""
-        shown, expected = super().pairs()
+    def _read(
+        self, label: str, shown: list[Row], expected: list[Row]
+    ) -> tuple[list[Row], list[Row]]:
+        """See `MedicalTask`; other names of the input key are read as that key."""
         return [self._renamed_row(row, self.input_schema) for row in shown], expected
-
-    def examples(self) -> tuple[list[Row], list[Row]]:
-        """See `MedicalTask.examples`; other names of the input key are read as that key."""
-        shown, answered = super().examples()
-        return [self._renamed_row(row, self.input_schema) for row in shown], answered
 
     def load_data(self, path: str | Path) -> None:
         """Read the rows of the task: a JSON list or a CSV table, nested or flat.
@@ -131,24 +128,20 @@ class EvaluatedTask(MedicalTask):
         if level == "proper":
             columns = self.table(model_outputs).columns
             return {name: column.value() for name, column in columns.items()}
+        if level not in ("simple", "calculator"):
+            raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
+        items = self._items(model_outputs, may_cut=level == "simple" and not strict)
         if level == "calculator":
-            items = self._items(model_outputs)
             values: dict[str, float | None] = {}
             for name, function in self.calculator_metrics.items():
                 scores = map(getattr(proxies, function), items)
                 defined = [score for score in scores if score is not None]
                 values[name] = fmean(defined) if defined else math.nan
             return values
-        if level != "simple":
-            raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
-        items = self._items(model_outputs, may_cut=not strict)
-        if not items:
-            # What is no proxy has no such rule: it is undefined.
-            documented = self.simple_metrics.items()
-            return {name: None if name == proxy else 0.0 for name, proxy in documented}
-        registry = default_registry()
+        find = default_registry().find
+        # Without a pair a proxy is 0; what is none is undefined.
         return {
-            name: registry.find(proxy).column(items).value()
+            name: find(proxy).column(items).value() if items or name == proxy else 0.0
             for name, proxy in self.simple_metrics.items()
         }
 
@@ -189,8 +182,8 @@ class EvaluatedTask(MedicalTask):
         from medeval.scoring.table import ScoreTable
 
         registry = registry or default_registry()
-        names = self.metrics if metrics is None else metrics
-        found = {name: registry.find(name) for name in names or self.simple_metrics}
+        names = (self.metrics if metrics is None else metrics) or self.simple_metrics
+        found = {name: registry.find(name) for name in names}
         items = self._items(model_outputs)
         return ScoreTable({name: metric.column(items) for name, metric in found.items()})
 
@@ -220,6 +213,7 @@ class EvaluatedTask(MedicalTask):
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name == "dataset":
+            self.__dict__.pop("several", None)
             # Assignment checks nothing: `validate` and `evaluate` name what is wrong.
             with suppress(ValueError, TypeError, AttributeError):
                 self._take_rows()  # type: ignore[operator]  # pydantic leaves the function
@@ -317,44 +311,30 @@ class MultipleChoiceTask(EvaluatedTask):
     own_type: ClassVar[TaskType | str] = MULTIPLE_CHOICE
     other_inputs: ClassVar[Sequence[str]] = ("options",)
 
-    _several: bool | None = PrivateAttr(default=None)
-
-    @property
+    @cached_property
     def several(self) -> bool:
         """Whether some question has more than one right option."""
-        if self._several is None:
-            self.pairs()
-        return bool(self._several)
+        return any("," in str(answer.get(self.target)) for answer in self.pairs()[1])
 
-    def pairs(self) -> tuple[list[Row], list[Row]]:
-        """See `MedicalTask.pairs`.
+    def _read(
+        self, label: str, shown: list[Row], expected: list[Row]
+    ) -> tuple[list[Row], list[Row]]:
+        """See `MedicalTask`; options become a list of texts, and answers letters.
 
         Raises:
             ValueError: a row's options or its answer cannot be meant; naming the row.
         """
-        return self._lettered("dataset" if self.dataset else "inputs", *super().pairs())
-
-    def examples(self) -> tuple[list[Row], list[Row]]:
-        """See `MedicalTask.examples`."""
-        return self._lettered("few_shot", *super().examples())
-
-    def _lettered(
-        self, label: str, shown: list[Row], expected: list[Row]
-    ) -> tuple[list[Row], list[Row]]:
-        key, answers = self.target, []
+        shown, expected = super()._read(label, shown, [dict(gold) for gold in expected])
         for index, (row, gold) in enumerate(zip(shown, expected, strict=True)):
-            answers.append(dict(gold))
             if not any(row.values()):
                 continue  # the blank input of a task that was made without rows
             try:
                 row["options"], names = options_of(row.get("options"))
-                if key in gold:
-                    answers[-1][key] = letters_of(gold[key], row["options"], names)
+                if self.target in gold:
+                    gold[self.target] = letters_of(gold[self.target], row["options"], names)
             except ValueError as error:
                 raise ValueError(f"{label}[{index}]: {error}") from None
-        if label != "few_shot":
-            self._several = any("," in str(answer.get(key)) for answer in answers)
-        return shown, answers
+        return shown, expected
 
     def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Sample]:
         """Return the items with answers by letter, also where a model names an option's text."""

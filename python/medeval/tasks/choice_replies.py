@@ -1,4 +1,9 @@
-"""A model's reply to a multiple-choice question: the options that it chooses, or none."""
+"""A model's reply to a multiple-choice question: the options that it chooses, or none.
+
+`read_choices` finds where an answer may stand, and the second half of this file reads what stands
+there, as letters or option texts: never a guess. The texts that it reads are plain: half-width
+signs, simplified characters, no Markdown, few blanks.
+"""
 
 # Full-width signs are what this module is about.
 # ruff: noqa: RUF001, RUF002
@@ -8,74 +13,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.json_reader import last_object, list_in
-from medeval.tasks.choice_answers import (
-    SYMBOL,
-    english,
-    read_all,
-    read_judged,
-    read_part,
-    read_signs,
+from medeval.tasks.choices import (
+    EDGES,
+    LETTERS,
+    MOST_OPTIONS,
+    PATTERNS,
+    Choices,
+    Options,
+    Step,
+    canonical,
+    fold,
+    named_letters,
+    together,
 )
-from medeval.tasks.choices import MOST_OPTIONS, Choices, Options, Step, fold
 from medeval.text import ANSWER_NAMES, split_thinking
 
 ANSWER_KEYS = (
     *("predict_answers", "answer_choices", "answers", "answer"),
     *("答案", "正确答案", "正確答案"),
 )
-# Longer ones first: the shorter ones are parts of them.
-ZH_CUES = (
-    "最终答案|正确答案|参考答案|标准答案|正确的选项|正确选项|因此选|所以选|应选|故选|选择|答案|选"
-)
-# 选 and 选择 are one word, and neither is a cue where it goes on: 选项, 选择题, 选择了.
-_ZH = re.compile(
-    rf"(?P<zh>{ZH_CUES})(?:(?<=选)择)?(?![择项题了])\s*(?:的(?:选项)?(?= ?(?:是|为|:)))?"
-    r"\s*(?:应该|应当|应|就|即|则)?\s*[是为]?\s*:?\s*"
-)
-_EN = re.compile(
-    r"(?<![A-Za-z])(?:(?:(?:final|correct)\s+)?answers?|correct\s+options?)(?:\(s\))?"
-    r"\s*(?:(?:is|are)(?![A-Za-z])|:|=)\s*:?\s*",
-    re.IGNORECASE,
-)
-# A heading, under which the answer stands.
-_HEADING_CUE = re.compile(
-    r"^[【\[(]?(?:(?:最终|正确|参考|标准)?答案|正确(?:的)?选项"
-    r"|(?:(?:final|correct) )?answers?(?:\(s\))?|correct options?)[】\])]?(?: is| are|[是为])?:?$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NEGATION = re.compile(
-    r"(?:(?:[不非未勿莫]|(?<![特分个区类])别)[应该能可宜要会再是]?|错(?:误的?)?"
-    r"|(?:\bnot|n't|\bwrong|\bincorrect)(?:\s+(?:the|a))?\s*)$",
-    re.IGNORECASE,
-)
-# A choice that is made in a case, or by others, is not the answer: 则选A, 有人会选A, 误选A.
-_NOT_CHOSEN = re.compile(
-    "(?:(?<!原)(?<!规)(?<!准)则(?:应该|应当|应|就|可|宜|需)?|(?<!我)(?<!我们)会|可能|易|误|如果|若"
-    "|(?:(?:有|多|些|少|数|部分|的)人|(?:考生|学生|同学)们?)(?:都|也|就)?)$"
-)
-_CONDITION = re.compile(
-    r"(?:如果|若(?!干)|假如|假设(?!检)|倘|(?<![\u4e00-\u9fff])要是|除非)"
-    # "If I had to choose", "if one takes A" and "if we look at it" speak of the answer, not a case.
-    r"(?!(?:我|你|您|必须|只能|一定|非|要)*[们选])"
-    r"|(?<![A-Za-z])(?:[Ii]f(?!\s+(?:I|we|you|one)\b)|[Uu]nless)(?![A-Za-z])"
-    r"|的话|(?:否则|反之),? ?(?:应该|应|就|则|(?:最终|正确)的?)?$"
-    r"|(?<![A-Za-z])[Oo]therwise,? (?:the )?$"
-)
-_CONCLUSION = re.compile(
-    "故|因此|所以|因而|综上|可见|但|然而|本题|本例|"
-    + english("so|therefore|thus|hence|but|however"),
-    re.IGNORECASE,
-)
-_SENTENCE_ENDS = re.compile(r"[。!?;]|\.(?=\s)")
-_MARKDOWN = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\*+|`+|\$+|\\[()\[\]]")
-# What is struck out is rejected.
-_STRUCK = re.compile(r"~~([^~\n]{1,200})~~|<(del|s)>([^<\n]{1,200})</\2>")
-_LINE_START = re.compile(r"^(?:#{1,6} (?=\S))?(?:[-•·●▪] (?=\S))?", re.MULTILINE)
 # One for one: full-width signs and letters as plain ones, curly quotes, which models write
 # straight, and the traditional characters of cues as simplified ones.
 _PLAIN_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans(
@@ -88,23 +49,21 @@ _TAGGED = re.compile(
     rf"|<\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-_NEXT_QUESTION = re.compile(
-    r"^[ \t*#]{0,9}(?:【(?:[题題]目|[问問][题題]|下一[题題])】"
-    r"|(?:下一[题題]|[题題]目|[问問][题題]|question|Q)[ \t]?\d{0,3}[ \t]?[:：]"
-    r"|(?:下一[题題]|[题題]目|[问問][题題]|question)[ \t]?\d{1,3}[ \t]*$"
-    r"|第\s?\d{1,3}\s?[题題]\s?[:：]"
-    # A number, the form of a question, and then its options or an answer.
-    r"|[(（]?\d{1,3}\s?[.．、)）:：][^\n]{1,600}?(?:[?？]|[(（]\s{0,9}[)）]|__)[_ \t。.:：*]{0,9}"
-    r"(?=\s{1,9}(?:[(（]?A\s?[.．、)）:：]|\W{0,4}(?:答案|answer))))",
-    re.IGNORECASE | re.MULTILINE,
-)
 # A reply that runs wild is not read to its end: the last cues, and so much after each.
 _MOST_CUES = 50
 _MOST_QUESTIONS = 5
 _LONGEST_PART = 4000
 _LONGEST_NEGATION = 16
 _LONGEST_SENTENCE = 200
+_MOST_ITEMS = 60
+_MOST_CUTS = 5
+_LONGEST_UNKNOWN = 20
+# Words that go on behind a lone letter, and behind a letter with a stop: the others are a name's,
+# as in "A patient" and "E. coli".
+_AFTER_LONE = {*("because", "since", "as", "for", "due", "given", "is", "are", "which", "based")}
+_AFTER_LABEL = {*_AFTER_LONE, "the", "it", "this", "that", "these", "both", "all"}
+_SIGN = PATTERNS["sign"]
+_BETWEEN = " \n/&|,、;"
 
 
 def read_choices(reply: str, options: Sequence[str]) -> Choices:
@@ -139,19 +98,25 @@ def read_choices(reply: str, options: Sequence[str]) -> Choices:
     raw = Options(options)
     # Markdown goes from the options as well, or they would not equal their own text any more.
     bare = Options([plain(option) for option in options])
+    for step, found in _all_readings(reply, split.answer, raw, bare):
+        if found is not None:
+            # What is unknown and a letter is past the last option.
+            is_out = any(re.fullmatch("[A-Z]", text) for text in found.unknown)
+            return replace(found, n_duplicates=0, step=Step.OUT_OF_RANGE if is_out else step)
+    return Choices(step=Step.UNPARSED)
+
+
+def _all_readings(
+    reply: str, answer: str, raw: Options, bare: Options
+) -> Iterator[tuple[Step, Choices | None]]:
     # A model that does not stop makes up the next question: what answers it is no answer to this
     # one. A question before the answer is the one that was asked, repeated.
-    questions = islice(_NEXT_QUESTION.finditer(split.answer), _MOST_QUESTIONS)
-    said = [*(split.answer[: one.start()] for one in questions), split.answer]
-    readings = (reading for text in said for reading in _readings(text, raw, bare))
-    for step, found in readings:
-        if found is not None:
-            return _as_read(step, found)
+    for question in islice(PATTERNS["next_question"].finditer(answer), _MOST_QUESTIONS):
+        yield from _readings(answer[: question.start()], raw, bare)
+    yield from _readings(answer, raw, bare)
     # Where all of a reply stands in the tags of an answer, they are gone by now.
-    if any(part.strip() == split.answer for part in _tagged(reply)):
-        sentence = _sentence(split.answer, bare)
-        return _as_read(Step.CUE, sentence) if sentence else Choices(step=Step.UNPARSED)
-    return Choices(step=Step.UNPARSED)
+    if any(part.strip() == answer for part in _tagged(reply)):
+        yield Step.CUE, _sentence(answer, bare)
 
 
 def _readings(text: str, raw: Options, bare: Options) -> Iterator[tuple[Step, Choices | None]]:
@@ -159,29 +124,23 @@ def _readings(text: str, raw: Options, bare: Options) -> Iterator[tuple[Step, Ch
     yield Step.JSON, _from_json(text, raw, bare)
     for part in _tagged(text):
         yield Step.CUE, _from_json(part, raw, bare) or _sentence(part, bare)
-    for part in reversed(_BOXED.findall(text)):
-        yield Step.BOXED, read_part(plain(part).strip(), bare)
+    for boxed in reversed(PATTERNS["boxed"].findall(text)):
+        yield Step.BOXED, read_part(plain(boxed).strip(), bare)
     simple = plain(text)
-    for part in _after_cues(simple):
+    for part in islice(_after_cues(simple), _MOST_CUES):
         yield Step.CUE, read_part(part, bare)
     yield Step.WHOLE, _from_whole(simple, bare)
-    for cue in reversed(list(_HEADING_CUE.finditer(simple))[-_MOST_CUES:]):
+    for cue in reversed(list(PATTERNS["heading"].finditer(simple))[-_MOST_CUES:]):
         part = simple[cue.end() :].lstrip("\n").split("\n\n", 1)[0][:_LONGEST_PART]
         found = read_all(part, bare) or read_judged(part, bare)
         if found is not None and len(found.options) < max(2, len(bare.texts)):
             yield Step.CUE, found
 
 
-def _as_read(step: Step, found: Choices) -> Choices:
-    # What is unknown and a letter is past the last option.
-    is_out = any(re.fullmatch("[A-Z]", text) for text in found.unknown)
-    return replace(found, n_duplicates=0, step=Step.OUT_OF_RANGE if is_out else step)
-
-
 def _tagged(text: str) -> Iterator[str]:
     """Yield what stands between the tags of an answer, the last ones first."""
-    for found in reversed(list(_TAGGED.finditer(text))[-_MOST_CUES:]):
-        yield found["angle"] or found["bar"] or ""
+    for tag in reversed(list(_TAGGED.finditer(text))[-_MOST_CUES:]):
+        yield tag["angle"] or tag["bar"] or ""
 
 
 def _from_json(text: str, raw: Options, bare: Options) -> Choices | None:
@@ -189,8 +148,7 @@ def _from_json(text: str, raw: Options, bare: Options) -> Choices | None:
         given = [members[key] for key in ANSWER_KEYS if key in members]
         return _answer_list(given[0], raw, bare) if given else None
 
-    found = last_object(text, ANSWER_KEYS, answer)
-    if found is not None:
+    if found := last_object(text, ANSWER_KEYS, answer):
         return answer(found.members)
     listed = list_in(text)
     return None if listed is None else _answer_list(listed, raw, bare)
@@ -215,71 +173,270 @@ def _answer_list(value: Any, raw: Options, bare: Options) -> Choices | None:
 def _sentence(text: str, bare: Options) -> Choices | None:
     """Read a sentence that stands in the place of an answer: "选A和C，不选B"."""
     simple = plain(text).strip()
-    parts = (read_part(part, bare) for part in (*_after_cues(simple), simple))
-    return next((found for found in parts if found is not None), None)
+    parts = (*islice(_after_cues(simple), _MOST_CUES), simple)
+    return next(filter(None, (read_part(part, bare) for part in parts)), None)
 
 
 def _from_whole(text: str, options: Options) -> Choices | None:
-    found = read_all(text, options)
-    if found is not None:
+    if found := read_all(text, options):
         return found
     lines = [line for line in text.splitlines() if fold(line)][-MOST_OPTIONS:]
-    said = _last_lines(lines, lambda line: read_all(line, options) is not None)
-    found = read_all("\n".join(said), options) if said else None
-    if found is not None:
+
+    def last_lines(fits: Callable[[str], object]) -> str:
+        return "\n".join([*takewhile(fits, reversed(lines))][::-1])
+
+    said = last_lines(lambda line: read_all(line, options))
+    if said and (found := read_all(said, options)):
         # All the options after some text are the question repeated, not an answer.
-        return None if len(said) > 1 and len(found.options) == len(options.texts) else found
+        is_question = "\n" in said and len(found.options) == len(options.texts)
+        return None if is_question else found
     # Without a cue, words beside options may judge what they say; signs choose.
-    said = _last_lines(lines, lambda line: read_signs(line, options, SYMBOL) is not None)
-    return read_judged("\n".join(said), options, SYMBOL) if said else None
-
-
-def _last_lines(lines: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
-    return list(takewhile(fits, reversed(lines)))[::-1]
+    symbol = PATTERNS["symbol"]
+    return read_judged(last_lines(lambda line: read_signs(line, options, symbol)), options, symbol)
 
 
 def plain(text: str) -> str:
     """Return text in half width and simplified, without Markdown, bullets and needless blanks."""
-    bare = _STRUCK.sub(lambda found: f"{found[1] or found[3]}×", text.translate(_PLAIN_SIGNS))
-    bare = _MARKDOWN.sub(lambda found: found[1] or "", bare)
-    lines = "\n".join(line for line in map(_line, bare.splitlines()) if line is not None)
-    return re.sub("\n{3,}", "\n\n", _LINE_START.sub("", lines))
 
+    def one_line(line: str) -> str | None:
+        # Single blanks, of a row of a table its cells; None for a rule.
+        words = " ".join(line.split())
+        if "--" in words and not words.strip("|-: "):
+            return None
+        if len(words) > 1 and words[0] == words[-1] == "|":
+            return " ".join(words[1:-1].replace("|", ": ", 1).replace("|", " ").split())
+        return words
 
-def _line(line: str) -> str | None:
-    """Return a line with single blanks, of a row of a table its cells; None for a rule."""
-    words = " ".join(line.split())
-    if "--" in words and not words.strip("|-: "):
-        return None
-    if len(words) > 1 and words[0] == words[-1] == "|":
-        return " ".join(words[1:-1].replace("|", ": ", 1).replace("|", " ").split())
-    return words
+    text = text.translate(_PLAIN_SIGNS)
+    text = PATTERNS["struck"].sub(lambda found: f"{found[1] or found[3]}×", text)
+    text = PATTERNS["markdown"].sub(lambda found: found[1] or "", text)
+    lines = "\n".join(line for line in map(one_line, text.splitlines()) if line is not None)
+    return re.sub("\n{3,}", "\n\n", PATTERNS["line_start"].sub("", lines))
 
 
 def _after_cues(text: str) -> Iterator[str]:
     """Yield what follows each cue on its line, the last cue first."""
-    return islice(_parts(text.splitlines()), _MOST_CUES)
-
-
-def _parts(lines: Sequence[str]) -> Iterator[str]:
-    for line in reversed(lines):
-        found = [*_ZH.finditer(line), *_EN.finditer(line)]
-        for cue in sorted(found, key=lambda match: match.end(), reverse=True):
+    for line in reversed(text.splitlines()):
+        cues = (PATTERNS[name].finditer(line) for name in ("zh_cue", "en_cue"))
+        for cue in sorted(chain(*cues), key=lambda match: match.end(), reverse=True):
             before = line[max(0, cue.start() - _LONGEST_NEGATION) : cue.start()]
-            if not (_NEGATION.search(before) or _is_of_a_case(line, cue)):
+            if not (PATTERNS["negation"].search(before) or _is_of_a_case(line, cue)):
                 part = line[cue.end() :]
                 yield part if len(part) <= _LONGEST_PART else part[:_LONGEST_PART] + "…"
 
 
 def _is_of_a_case(line: str, cue: re.Match[str]) -> bool:
     """Tell whether a cue says what would be right in some case, or what others choose."""
-    start = max(0, cue.start() - _LONGEST_SENTENCE)
-    before = line[start : cue.start()]
-    if re.match("应?选", cue.group()) and _NOT_CHOSEN.search(before):
+    before = line[max(0, cue.start() - _LONGEST_SENTENCE) : cue.start()]
+    if re.match("应?选", cue.group()) and PATTERNS["not_chosen"].search(before):
         return True
-    sentence = _SENTENCE_ENDS.split(before)[-1]
-    conditions = list(_CONDITION.finditer(sentence))
+    sentence = PATTERNS["clause_end"].split(before)[-1]
+    conditions = list(PATTERNS["condition"].finditer(sentence))
     # What is concluded from a case that does not hold is the answer again.
-    return bool(conditions) and not _CONCLUSION.search(
-        line, start + len(before) - len(sentence) + conditions[-1].end(), cue.end()
+    since = cue.start() - len(sentence) + conditions[-1].end() if conditions else 0
+    return bool(conditions) and not PATTERNS["conclusion"].search(line, since, cue.end())
+
+
+def read_part(part: str, options: Options) -> Choices | None:
+    """Read what follows a cue; None if it is no answer.
+
+    All of it, or its first sentence, may be letters and option texts; else it may begin with
+    letters and go on with an explanation.
+    """
+    ends = islice(PATTERNS["sentence_end"].finditer(part), _MOST_CUTS)
+    # A stop after letters may be that of a label: what follows it decides.
+    cuts = [
+        part[: end.start()]
+        for end in ends
+        if end.group() != "." or not named_letters(part[: end.start()])
+    ]
+    reason = PATTERNS["reason"].search(part)
+    texts = [part, *cuts, *([part[: reason.start()]] if reason else [])]
+
+    def whole(text: str) -> Choices | None:
+        is_joined = PATTERNS["joined"].fullmatch(text.strip())
+        return (
+            read_all(text, options, bare_runs=True)
+            or (_by_letters(text, options) if is_joined else None)
+            or _labelled(text, options)
+            or read_judged(text, options)
+        )
+
+    terms = (_known_and_unknown(text, options) for text in texts)
+    found = next(filter(None, chain(map(whole, texts), terms)), None)
+    return found or _leading_letters(part, options)
+
+
+def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Choices | None:
+    """Read a text that is nothing but letters and option texts; None if anything else is in it.
+
+    Args:
+        text: its items are separated by commas, words for "and", or lines.
+        options: the question's options.
+        bare_runs: take letters without separators as such though some are past the last option.
+    """
+    if fold(text) and (whole := _item(text, options, alone=True, bare_runs=bare_runs)):
+        return together([whole])
+    pieces = PATTERNS["item_end"].split(text)
+    if len(pieces) > 2 * _MOST_ITEMS:
+        return None
+    items: list[Choices] = []
+    place = 0
+    while place < len(pieces):
+        # Options may hold commas and "and" themselves: the longest item that fits is taken.
+        for end in range(len(pieces), place, -2) if fold(pieces[place]) else ():
+            if item := _item("".join(pieces[place:end]), options):
+                items.append(item)
+                place = end + 1
+                break
+        else:
+            if fold(pieces[place]):
+                return None
+            place += 2
+    return together(items) if items else None
+
+
+def _item(
+    text: str, options: Options, *, alone: bool = False, bare_runs: bool = False
+) -> Choices | None:
+    if len(text) > options.longest_mention:
+        return None
+    found = options.match(text)
+    if found.step is Step.LETTERS:
+        bare = canonical(text, "NFKC").strip(EDGES + "()[]{}【】 ")
+        is_word = len(bare) == 1 and bare.islower() and not alone
+        if is_word or (found.unknown and not bare_runs and re.fullmatch("[A-Z]{2,}", bare)):
+            return None
+    return None if found.step is Step.NONE else found
+
+
+def _by_letters(text: str, options: Options) -> Choices:
+    return together([options.by_letters(sign for sign in text if sign in LETTERS)])
+
+
+def _labelled(text: str, options: Options) -> Choices | None:
+    """Read options between which blanks stand or nothing, each with its label and its own text."""
+    pieces = [piece for piece in PATTERNS["next_label"].split(text) if piece.strip()]
+    if not 2 <= len(pieces) <= _MOST_ITEMS:
+        return None
+    items = [_item(piece, options) for piece in pieces]
+    named = [item for item in items if item and item.step is Step.LABEL and not item.warnings]
+    return together(named) if len(named) == len(pieces) else None
+
+
+def _known_and_unknown(text: str, options: Options) -> Choices | None:
+    """Read a list in which some items are options and the others are short terms."""
+    pieces = [piece for piece in PATTERNS["listed"].split(text) if fold(piece)]
+    if not 2 <= len(pieces) <= _MOST_ITEMS or _SIGN.search(text):
+        return None
+    items: list[Choices] = []
+    for piece in pieces:
+        if not (item := _item(piece, options)):
+            if len(fold(piece)) > _LONGEST_UNKNOWN or PATTERNS["no_term"].search(piece):
+                return None
+            item = Choices(unknown=(canonical(piece).strip(EDGES),), step=Step.NONE)
+        items.append(item)
+    # Beside letters, one that ends in a letter may be a letter in a phrase that is not known.
+    is_phrase = all(item.step in (Step.LETTERS, Step.NONE) for item in items) and any(
+        item.step is Step.NONE and PATTERNS["last_letter"].search(item.unknown[0]) for item in items
     )
+    found = together(items)
+    return found if found.options and not is_phrase else None
+
+
+def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> Choices | None:
+    """Read options with signs beside them: "A错误，B正确", "A (wrong), B (right)", "not A but B".
+
+    What is rejected is no answer. Where some are accepted and some rejected, each must be one or
+    the other; where nothing is left, nothing is read.
+    """
+    for pattern in ("not_but", "but_not"):
+        if (said := PATTERNS[pattern].fullmatch(text)) and len(text) <= options.longest_mention:
+            kept, out = (read_all(said[name], options) for name in ("in", "out"))
+            return kept if kept and out and not set(kept.options) & set(out.options) else None
+    if (marked := read_signs(text, options, signs)) is None:
+        return None
+    kept, rejected = together([*marked[0], *marked[1]]), together(marked[2])
+    is_clear = not all(marked) and not set(kept.options) & set(rejected.options)
+    return kept if is_clear and (kept.options or kept.unknown) else None
+
+
+def read_signs(
+    text: str, options: Options, signs: re.Pattern[str] = _SIGN
+) -> tuple[list[Choices], list[Choices], list[Choices]] | None:
+    """Return what stands in a text without a sign, accepted and rejected; None if more is in it."""
+    found = list(islice(signs.finditer(text), _MOST_ITEMS + 1))
+    if not found or len(found) > _MOST_ITEMS:
+        return None
+    bare: list[Choices] = []
+    judged: dict[bool, list[Choices]] = {True: [], False: []}
+    # A sign stands behind what it is of, unless the text begins with one.
+    is_before = not fold(text[: found[0].start()]) and found[0].lastgroup in ("out", "in")
+    ends = [0, *(one.end() for one in found)]
+    starts = [*(one.start() for one in found), len(text)]
+    for number, sign in enumerate(found):
+        said = text[ends[number + is_before] : starts[number + is_before]].strip(_BETWEEN)
+        first, last = (None, read_all(said, options)) if is_before else _parted(said, sign, options)
+        if last is None:
+            return None
+        bare += [first] if first else []
+        judged[_is_out(sign)].append(last)
+    rest = "" if is_before else text[ends[-1] :].strip(_BETWEEN)
+    if fold(rest):
+        if not (last := read_all(rest, options)):
+            return None
+        bare.append(last)
+    return bare, judged[False], judged[True]
+
+
+def _parted(
+    text: str, sign: re.Match[str], options: Options
+) -> tuple[Choices | None, Choices | None]:
+    """Return what stands before a sign: what it is not of, and what it is of; None for neither."""
+    named = sign.groupdict()
+    places = [(0, 0)]
+    if not (named.get("word_out") or named.get("word_in")):
+        places += [one.span() for one in PATTERNS["item_end"].finditer(text)]
+    elif not named["all"]:
+        places += [one.span() for one in re.finditer(r"[,;\n]", text)]
+        if len(places) > 1 and re.search(r"\band\b", text):
+            return None, None  # "A, B and C incorrect": of all, or of the last two
+    for start, end in reversed(places[-_MOST_ITEMS:]):
+        if last := read_all(text[end:], options):
+            first = read_all(text[:start], options)
+            return (None, None) if first is None and fold(text[:start]) else (first, last)
+    return None, None
+
+
+def _is_out(sign: re.Match[str] | None) -> bool:
+    """Tell whether a sign says that what is beside it is no answer."""
+    return sign is not None and (sign.lastgroup or "").endswith("out")
+
+
+def _leading_letters(part: str, options: Options) -> Choices | None:
+    """Read the letters that a text begins with, if what follows them is an explanation."""
+    # A sign of rejection in brackets stays as one.
+    text = PATTERNS["aside"].sub(
+        lambda aside: " ×" if _is_out(_SIGN.match(aside[0])) else " ", part
+    )
+    found = PATTERNS["first_letters"].match(text)
+    if found is None:
+        return None
+    run = found[1].rstrip()
+    rest = text[found.start(1) + len(run) :]
+    word = PATTERNS["lower_word"].match(rest)
+    if run[-1] in "AI" and word is not None and word[1] not in _AFTER_LONE:
+        # "B, A rash came later": the last letter is an English word.
+        before = _by_letters(run[:-1], options)
+        return before if before.options or before.unknown else None
+    is_one = sum(sign in LETTERS for sign in run) == 1
+    sign, after_stop = _SIGN.match(rest.lstrip(" ")), PATTERNS["after_stop"].match(rest)
+    goes_on = (
+        PATTERNS["goes_on"].match(rest)
+        or (run[-1] in LETTERS and PATTERNS["term"].match(rest))
+        # Of several letters it may be of the last one, or of all.
+        or (sign is not None and (not is_one or _is_out(sign)))
+        # E. coli
+        or (is_one and after_stop and after_stop[1] not in _AFTER_LABEL)
+    )
+    return None if goes_on else _by_letters(run, options)

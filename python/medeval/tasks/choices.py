@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal
 
 from medeval.errors import UserError
@@ -22,32 +24,22 @@ from medeval.errors import UserError
 LETTERS = string.ascii_uppercase
 MOST_OPTIONS = len(LETTERS)
 EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
-_BRACKETS = "()[]{}（）［］｛｝【】〔〕"
-_OUTER = EDGES + _BRACKETS + " \t\r\n"
+_OUTER = EDGES + "()[]{}（）［］｛｝【】〔〕 \t\r\n"
 
-_ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060\ufeff]")
-_OPTION = re.compile(r"\A(?:[选選][项項]|options?(?![a-z]))\s*[:：]?\s*", re.IGNORECASE)
-_BETWEEN = r"(?:\s|[,，、;；/&()\[\]]|和|及|与|與|and(?![A-Za-z]))"
-_RUN = re.compile(rf"[A-Z](?:{_BETWEEN}*[A-Z])+")
-# Roman numerals as one character would become letters.
-_NUMBER_FORMS = re.compile("[\u2150-\u218f]")
-_LETTER, _TEXT = "(?P<letter>[A-Za-zＡ-Ｚａ-ｚ])", r"(?P<text>\S.*)"
-_OPEN, _CLOSE, _STOPS = r"[(（\[［【]\s*", r"\s*[)）\]］】]", ".．、,，:：;；"
-# "(A) text", "A. text" and "A、text" have a label.
-_LABELLED = [
-    re.compile(rf"\s*(?:(?:[选選][项項]|option)\s*)?{label}\s*{_TEXT}", re.IGNORECASE | re.DOTALL)
-    for label in (rf"{_OPEN}{_LETTER}{_CLOSE}\s*[{_STOPS}]?", rf"{_LETTER}\s*[{_STOPS})）\]］】]")
-]
-# "A (text)", "text (A)" and "A text" may have none.
-_CAPITAL = "(?P<letter>[A-ZＡ-Ｚ])"
-_PERHAPS_LABELLED = [
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        rf"\s*{_CAPITAL}\s*[(（\[［【](?P<text>[^()（）\[\]［］【】]{{2,}})[)）\]］】]\s*",
-        rf"\s*{_TEXT}{_OPEN}{_CAPITAL}{_CLOSE}\s*",
-        rf"\s*{_LETTER}\s*{_TEXT}",
-    )
-]
+
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Read the patterns of `choices.toml`, each with the patterns that it names put in."""
+    told = tomllib.loads(Path(__file__).with_name("choices.toml").read_text("utf-8"))
+    texts: dict[str, str] = {}
+    for name, parts in told.items():
+        text = re.sub(r"\{\{(\w+)\}\}", lambda named: texts[named[1]], "".join(parts))
+        texts[name] = text
+    return {name: re.compile(text) for name, text in texts.items()}
+
+
+PATTERNS = _patterns()
+_LABELLED = ("label_in_brackets", "label_with_stop")
+_PERHAPS_LABELLED = ("text_in_brackets", "letter_in_brackets", "letter_and_text")
 
 
 class Step(StrEnum):
@@ -108,7 +100,7 @@ def canonical(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
         text: any.
         form: of Unicode; NFKC makes full-width and other compatible characters plain ones.
     """
-    return unicodedata.normalize(form, _ZERO_WIDTH.sub("", text)).strip()
+    return unicodedata.normalize(form, PATTERNS["zero_width"].sub("", text)).strip()
 
 
 def fold(text: str) -> str:
@@ -122,21 +114,17 @@ def named_letters(text: str) -> list[str]:
 
     One letter of either case, or several capitals with nothing or separators between them.
     """
-    if _NUMBER_FORMS.search(text):
+    if PATTERNS["number_forms"].search(text):
         return []
-    bare = _OPTION.sub("", canonical(text, "NFKC").strip(_OUTER)).strip(_OUTER)
+    bare = PATTERNS["option_word"].sub("", canonical(text, "NFKC").strip(_OUTER)).strip(_OUTER)
     if len(bare) == 1 and bare in string.ascii_letters:
         return [bare.upper()]
-    return [sign for sign in bare if sign in LETTERS] if _RUN.fullmatch(bare) else []
+    return [sign for sign in bare if sign in LETTERS] if PATTERNS["letters"].fullmatch(bare) else []
 
 
-def split_label(text: str) -> tuple[str, str] | None:
+def _split_label(text: str, forms: Iterable[str] = _LABELLED) -> tuple[str, str] | None:
     """Return label and text of "A. text", "A、text" or "(A) text"; None if it is no such."""
-    return _split(text, _LABELLED)
-
-
-def _split(text: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str] | None:
-    found = next(filter(None, (one.fullmatch(canonical(text)) for one in patterns)), None)
+    found = next(filter(None, (PATTERNS[form].fullmatch(canonical(text)) for form in forms)), None)
     return found and (canonical(found["letter"], "NFKC").upper(), found["text"])
 
 
@@ -151,7 +139,7 @@ class Options:
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = tuple(texts)
         forms = [self.texts]
-        labels = [split_label(text) for text in texts[:MOST_OPTIONS]]
+        labels = [_split_label(text) for text in texts[:MOST_OPTIONS]]
         if [label and label[0] for label in labels] == list(LETTERS[: len(texts)]):
             forms.append(tuple(label[1] for label in labels if label))
         self.shown = tuple(text.strip() for text in forms[-1])
@@ -166,23 +154,18 @@ class Options:
 
     def match(self, text: str) -> Choices:
         """Match one string that is not blank."""
-        exact = self._by_text(text)
-        if exact is not None:
-            return exact
-        letters = named_letters(text)
-        if letters:
+        if found := self._by_text(text):
+            return found
+        if letters := named_letters(text):
             return self.by_letters(letters)
         return self._by_label(text) or Choices(unknown=(canonical(text),), step=Step.NONE)
 
     def by_letters(self, letters: Iterable[str]) -> Choices:
         """Take letters as places; one past the last option is an unknown answer."""
-        known = [LETTERS.index(letter) for letter in letters]
-        n = len(self.texts)
-        return Choices(
-            tuple(place for place in known if place < n),
-            tuple(LETTERS[place] for place in known if place >= n),
-            step=Step.LETTERS,
-        )
+        known, n = [LETTERS.index(letter) for letter in letters], len(self.texts)
+        places = tuple(place for place in known if place < n)
+        unknown = tuple(LETTERS[place] for place in known if place >= n)
+        return Choices(places, unknown, step=Step.LETTERS)
 
     def answers(self, value: object) -> Choices:
         """Match a list of strings, a bare string, or nothing.
@@ -202,19 +185,16 @@ class Options:
         return None
 
     def _by_label(self, text: str) -> Choices | None:
-        labelled = split_label(text)
-        letter, said = labelled or _split(text, _PERHAPS_LABELLED) or ("", "")
-        found = self._by_text(said)
-        if found is None:
+        labelled = _split_label(text)
+        letter, said = labelled or _split_label(text, _PERHAPS_LABELLED) or ("", "")
+        if (found := self._by_text(said)) is None:
             return None
         (place,) = found.options
         if letter == LETTERS[place]:
             return Choices((place,), step=Step.LABEL)
         # "A text" may be a word and a letter of its own: a label only if it fits its text.
-        if labelled is None:
-            return None
         disagrees = f"label {letter} stands before the text of option {LETTERS[place]}"
-        return Choices((place,), warnings=(disagrees,), step=Step.LABEL)
+        return labelled and Choices((place,), warnings=(disagrees,), step=Step.LABEL)
 
 
 def together(items: Iterable[Choices]) -> Choices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,10 +97,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         is_file = named not in bundled() and Path(named).is_file()
         made = cls(task, str(Path(named).resolve()) if is_file else named, options)
         # What would fail later is told before a model is asked: a metric, a row, a rubric.
-        _ = made.metrics, made.rubric
-        inputs, gold = task.pairs()
-        if not inputs:
-            raise UserError(f"{task.task_id} has no item to be asked.")
+        _, _, (_, gold) = made.metrics, made.rubric, made._pairs
         if not any(gold):
             raise UserError(
                 f"{task.task_id} has no expected output, so no answer to it could be scored."
@@ -111,8 +108,8 @@ class MedicalTaskRun(SampleTask, JudgedTask):
     def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
         """See `Task`; the task file may be elsewhere now."""
         asked = record.settings[SETTINGS]
-        kept = {name: asked[name] for name in ("samples", "json_schema")}
-        return cls.start(named or str(asked["file"]), MedicalOptions(**kept))
+        options = MedicalOptions(samples=asked["samples"], json_schema=asked["json_schema"])
+        return cls.start(named or str(asked["file"]), options)
 
     @cached_property
     def name(self) -> str:  # type: ignore[override]
@@ -148,15 +145,13 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             return None
         from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
 
-        if named in shipped_rubrics():
-            return shipped_rubric(str(named))
         beside = Path(self.file).parent / str(named)
-        if not isinstance(named, str) or not beside.is_file():
-            raise UserError(
-                f"{self.file}: judge: there is no rubric {named!r}; take one of"
-                f" {', '.join(shipped_rubrics())}, or name a file beside the task file."
-            )
-        return read_rubric(beside)
+        try:
+            if named not in shipped_rubrics() and beside.is_file():
+                return read_rubric(beside)
+            return shipped_rubric(str(named))
+        except UserError as error:
+            raise UserError(f"{self.file}: judge: {error}") from None
 
     @cached_property
     def _pairs(self) -> tuple[list[Row], list[Row]]:
@@ -175,15 +170,15 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             read = output_from_reply(self.task, answer.answer, inputs[place]) or {}
             parts = (read.get(self.task.target), rationale_of(read))
             told = "\n".join(text_of(part) for part in parts if part) or answer.answer
-            case, wanted = text_of(inputs[place]), text_of(gold[place].get(self.task.target))
-            data_class, sample = self.task.data_class, answer.sample
-            subjects.append(Subject(answer.item, case, told, wanted, data_class, sample))
+            wanted = text_of(gold[place].get(self.task.target))
+            texts = text_of(inputs[place]), told, wanted
+            subjects.append(Subject(answer.item, *texts, self.task.data_class, answer.sample))
         return subjects
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
-        own = {"file": self.file, "sha256": task_hash(self.task), **self.options.model_dump()}
-        return {SETTINGS: own}
+        told = {"file": self.file, "sha256": task_hash(self.task)}
+        return {SETTINGS: told | self.options.model_dump()}
 
     def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
@@ -215,8 +210,8 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         steps = range(1, len(gold))
         chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
         turned = ([*gold[step:], *gold[:step]] for step in chosen)
-        scores = [self.task.score(one, [self.headline], draws=0)[self.headline] for one in turned]
-        return _mean([score.value for score in scores if score.value is not None]) or 0.0
+        tables = (self.task.table(one, [self.headline]) for one in turned)
+        return _mean(table.columns[self.headline].value() for table in tables) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -243,8 +238,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         from medeval.tasks.judged import judged_table, judging_facts
 
         record = read_record(folder)
-        content = task_hash(self.task)
-        if record.settings.get(SETTINGS, {}).get("sha256") != content:
+        if record.settings.get(SETTINGS, {}).get("sha256") != task_hash(self.task):
             raise UserError(
                 f"{self.file} is not the task that {folder} was made with (its content differs)."
                 " Score with the file as it was then."
@@ -257,8 +251,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         task = self.task.model_copy(
             update={name: getattr(self.task, name)[:limit] for name in rows}
         )
-        inputs, _ = task.pairs()
-        outputs = self._outputs(folder, limit)
+        inputs, outputs = self._pairs[0][:limit], self._outputs(folder, limit)
         by_sample = [task.table(one).columns for one in outputs]
         columns = {name: _over_samples([one[name] for one in by_sample]) for name in by_sample[0]}
         data = {"sha256": task_hash(task), "data_class": task.data_class, "items": len(inputs)}
@@ -315,41 +308,41 @@ def bundled() -> dict[str, Path]:
 
 
 def _over_samples(samples: Sequence[Column]) -> Column:
-    """Return a metric over all samples of the items: each item's score is the mean of its own."""
+    """Return a metric over all samples of the items: the mean of what each sample gives.
+
+    A score of items is the mean of an item's own scores. Of a metric of the whole task it is the
+    mean of the samples' values, and items keep their samples.
+    """
     from medeval.scoring.table import Pooled, Ratio
 
     if len(samples) == 1:
         return samples[0]
-    if pooled := [sample for sample in samples if isinstance(sample, Pooled)]:
-        return _mean_of_pooled(pooled)
-    items = [
-        _mean([score for score in scores if score is not None])
-        for scores in zip(*(sample.item_scores for sample in samples), strict=True)
-    ]
     reason = next((sample.reason for sample in samples if sample.reason), None)
-    return Ratio(items, is_share=all(sample.is_share for sample in samples), reason=reason)
-
-
-def _mean_of_pooled(samples: Sequence[Any]) -> Column:
-    """Return the mean over samples of a metric of the whole task; items keep their samples."""
-    from medeval.scoring.table import Pooled
+    pooled = [sample for sample in samples if isinstance(sample, Pooled)]
+    if not pooled:
+        by_item = zip(*(sample.item_scores for sample in samples), strict=True)
+        return Ratio(
+            [_mean(scores) for scores in by_item],
+            is_share=all(sample.is_share for sample in samples),
+            reason=reason,
+        )
 
     def pool(counts: Mapping[Any, int]) -> float | None:
         values = []
-        for place, sample in enumerate(samples):
+        for place, sample in enumerate(pooled):
             own: Counter[Any] = Counter()
             for records, times in counts.items():
                 own.update(dict.fromkeys(records[place], times))
             values.append(sample.pool(own) if own else None)
-        return _mean([value for value in values if value is not None])
+        return _mean(values)
 
     # An item that has no record in a sample is none there.
-    records = [
-        tuple(() if record is None else (record,) for record in of_item)
-        for of_item in zip(*(sample.records for sample in samples), strict=True)
-    ]
-    return Pooled([one if any(one) else None for one in records], pool, samples[0].reason)
+    kept = ([() if one is None else (one,) for one in sample.records] for sample in pooled)
+    records = [of_item if any(of_item) else None for of_item in zip(*kept, strict=True)]
+    return Pooled(records, pool, pooled[0].reason)
 
 
-def _mean(scores: Sequence[float]) -> float | None:
-    return sum(scores) / len(scores) if scores else None
+def _mean(scores: Iterable[float | None]) -> float | None:
+    """Return the mean of the scores that there are."""
+    defined = [score for score in scores if score is not None]
+    return sum(defined) / len(defined) if defined else None
