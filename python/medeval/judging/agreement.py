@@ -12,7 +12,7 @@ krippendorff and pingouin are under the GPL, and scikit-learn's kappa takes no f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from medeval.scoring.table import row_weights, sampled_interval
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-_OF_WHOLE_ITEMS = ("quadratic_kappa", "icc_2_1", "icc_3_k")
 STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
 # Why a statistic has no value.
 _NO_VALUE = "too few answers have scores of both or all, or all scores are the same"
@@ -42,14 +41,13 @@ def agreement(results: JudgingResults) -> list[dict[str, Any]]:
         Rows of `criterion`, `who`, `with` and what `agreement_of` returns.
     """
     judges = [judge.judge for judge in results.judges]
-    compared: list[tuple[str, str, Sequence[int]]] = [
-        (judges[a], judges[b], (a, b)) for a, b in combinations(range(len(judges)), 2)
-    ]
+    seats = range(len(judges))
+    compared = [(judges[a], judges[b], [a, b]) for a, b in combinations(seats, 2)]
     if len(judges) > 2:
-        compared.append(("all judges", "each other", range(len(judges))))
+        compared.append(("all judges", "each other", [*seats]))
     return [
         {"criterion": name, "who": who, "with": other}
-        | agreement_of(score_array(results, name)[:, :, 0], [group], results.seed)
+        | agreement_of(score_array(results, name)[:, :, 0], [group], results.prompt.seed)
         for name in results.prompt.rubric.names
         for who, other, group in compared
     ]
@@ -86,27 +84,24 @@ def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> 
     """
     import numpy as np
 
-    is_whole, is_shared = (
-        np.any([np.isfinite(scores[:, own]).sum(axis=1) >= least(own) for own in groups], axis=0)
-        for least in (len, lambda own: 2)
-    )
+    has_score = np.isfinite(scores)
+    is_shared = np.any([has_score[:, own].sum(axis=1) >= 2 for own in groups], axis=0)
+    is_whole = np.any([has_score[:, own].all(axis=1) for own in groups], axis=0)
     rows, n = scores[is_shared], int(is_shared.sum())
     rows, weights = row_weights(rows, DRAWS, seed) if n else (rows, np.zeros((1, 0), np.int64))
-    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
-    for group in groups:
-        own = rows[:, group]
+    values, sizes = [], []
+    for own in (rows[:, group] for group in groups):
         has_two = np.isfinite(own).sum(axis=1) >= 2
         shared = weights[:, has_two].astype(np.float64)
-        for name, values in statistics(own[has_two], shared).items():
-            drawn = np.where(np.isfinite(values), shared.sum(axis=1), 0)
-            sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
-            counts[name] = counts[name] + drawn
+        values.append([*statistics(own[has_two], shared).values()])
+        sizes.append([shared.sum(axis=1)])
+    by_group = np.array(values)
+    drawn = np.where(np.isfinite(by_group), np.array(sizes), 0)
+    means = _ratio(np.nansum(by_group * drawn, axis=0), drawn.sum(axis=0))
     found: dict[str, Any] = {"answers": int(is_whole.sum())}
-    for name in STATISTICS:
-        means = _ratio(sums[name], counts[name])
-        value = None if np.isnan(means[0]) else float(means[0])
-        one = sampled_interval(value, means[1:], n, _NO_VALUE)
-        found[name] = one.model_dump()
+    for name, own in zip(STATISTICS, means, strict=True):
+        value = None if np.isnan(own[0]) else float(own[0])
+        found[name] = sampled_interval(value, own[1:], n, _NO_VALUE).model_dump()
     return found
 
 
@@ -127,45 +122,39 @@ def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
     apart = np.abs(scores[:, first] - scores[:, second])
     pairs = weights @ np.isfinite(apart).sum(axis=1)
     whole = np.isfinite(scores).all(axis=1)
-    found = {
-        "exact": _ratio(weights @ (apart <= ROUNDING).sum(axis=1), pairs),
-        "within_1": _ratio(weights @ (apart <= 1 + ROUNDING).sum(axis=1), pairs),
-        "krippendorff_alpha": _ordinal_alpha(scores, weights),
-        **_of_whole_items(scores[whole], weights[:, whole]),
-    }
+    shares = [_ratio(weights @ (apart <= far + ROUNDING).sum(axis=1), pairs) for far in (0, 1)]
+    kappa, *iccs = _of_whole_items(scores[whole], weights[:, whole])
+    found = (*shares, kappa, _ordinal_alpha(scores, weights), *iccs)
     # What sums of floats leave over where there is nothing is no figure, nor is its sign.
-    return {name: np.round(found[name], 12) + 0.0 for name in STATISTICS}
+    rounded = (np.round(values, 12) + 0.0 for values in found)
+    return dict(zip(STATISTICS, rounded, strict=True))
 
 
-def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
-    """Return kappa and the ICCs, from the two-way analysis of variance of items by raters."""
+def _of_whole_items(scores: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return kappa, ICC(2,1) and ICC(3,k), from the analysis of variance of items by raters."""
     import numpy as np
 
     n, k = weights.sum(axis=1), scores.shape[1]
     nothing = np.full(len(weights), np.nan)
     if not len(scores) or k < 2:
-        return dict.fromkeys(_OF_WHOLE_ITEMS, nothing)
+        return nothing, nothing, nothing
     # Around their centre the squares lose no digits.
     scores = scores - scores.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_raters = weights @ scores / n[:, None]
+        raters = weights @ scores / n[:, None]
         squares = weights @ (scores**2).sum(axis=1)
-        mean = of_raters.mean(axis=1)
-        between_items = k * (weights @ scores.mean(axis=1) ** 2 - n * mean**2)
-        between_raters = n * ((of_raters - mean[:, None]) ** 2).sum(axis=1)
-        rest = squares - n * k * mean**2 - between_items - between_raters
-        items, raters = between_items / (n - 1), between_raters / (k - 1)
-        error = rest / ((n - 1) * (k - 1))
-        spread = items + (k - 1) * error + k * (raters - error) / n
+        mean = raters.mean(axis=1)
+        of_items = k * (weights @ scores.mean(axis=1) ** 2 - n * mean**2)
+        of_raters = n * ((raters - mean[:, None]) ** 2).sum(axis=1)
+        error = (squares - n * k * mean**2 - of_items - of_raters) / ((n - 1) * (k - 1))
+        items = of_items / (n - 1)
+        spread = items + (k - 1) * error + k * (of_raters / (k - 1) - error) / n
         differences = weights @ (scores[:, 0] - scores[:, 1]) ** 2 / n
         # Both variances and the squared distance of the means.
-        expected = squares / n - 2 * of_raters[:, 0] * of_raters[:, 1]
-    found = (
-        1 - _ratio(differences, expected) if k == 2 else nothing,
-        np.where(n >= 2, _ratio(items - error, spread), nothing),
-        np.where(n >= 2, _ratio(items - error, items), nothing),
-    )
-    return dict(zip(_OF_WHOLE_ITEMS, found, strict=True))
+        expected = squares / n - 2 * raters[:, 0] * raters[:, 1]
+    kappa = 1 - _ratio(differences, expected) if k == 2 else nothing
+    one, mean_of_all = (_ratio(items - error, whole) for whole in (spread, items))
+    return kappa, np.where(n >= 2, one, nothing), np.where(n >= 2, mean_of_all, nothing)
 
 
 def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
@@ -198,6 +187,6 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     """Return a ratio; NaN where the whole is nothing."""
     import numpy as np
 
-    ratios = np.full(len(part), np.nan)
+    ratios = np.full(part.shape, np.nan)
     np.divide(part, whole, out=ratios, where=np.abs(whole) > _NOTHING)
     return ratios

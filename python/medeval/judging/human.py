@@ -10,11 +10,9 @@ ceiling: a mean of several people is steadier than any one of them.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -27,6 +25,7 @@ from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
+from medeval.models.rows import rows_from_csv
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -68,11 +67,9 @@ class HumanRatings:
         """
         found = {(subject.id, subject.sample) for subject in subjects} & set(self.answers)
         if not found:
-            name, sample = self.answers[0]
             raise UserError(
                 f"{self.place}: none of the {len(self.answers):,} rated answers is of this run (the"
-                f" first is {name!r}, sample {sample}). The ids are those under `item` in the run's"
-                " responses.jsonl."
+                f" first is {self.answers[0][0]!r}). Take ids under `item` in responses.jsonl."
             )
         return len(found)
 
@@ -96,20 +93,22 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
         rubric: whose dimensions and scale count.
 
     Raises:
-        UserError: naming the file, and the line and column that are wrong.
+        UserError: naming the file, and the row and column that are wrong.
     """
     text = read_text(path)
-    rows = _rows(text, path)
-    place, columns = next(rows, (f"{path}, line 1", []))
+    try:
+        table = rows_from_csv(text)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}.") from None
+    rows = [{name.strip(): cell.strip() for name, cell in row.items()} for row in table]
+    columns = list(rows[0]) if rows else []
     is_long = DIMENSION in columns and DIMENSION not in rubric.names
-    if fault := _fault_of_header(columns, (DIMENSION, SCORE) if is_long else rubric.names):
-        raise UserError(f"{place}: {fault}")
+    id_column = _checked_header(path, columns, (DIMENSION, SCORE) if is_long else rubric.names)
     scores: dict[tuple[Answer, str, str], float] = {}
-    for place, cells in rows:
-        if len(cells) != len(columns):
-            raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
-        row = dict(zip(columns, cells, strict=True))
-        (id_column,) = row.keys() & set(ID_COLUMNS)
+    for number, row in enumerate(rows, start=1):
+        place = f"{path}, row {number} below the header"
+        if not any(row.values()):
+            continue
         name, sample, rater = row[id_column], row.get(SAMPLE, "") or "0", row.get(RATER, "")
         if not name:
             raise _fault(place, id_column, "there is no id.")
@@ -123,12 +122,11 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
                 continue
             score = number_in(row[column])
             if score is None or not rubric.low <= score <= rubric.high:
-                told = f"is no score from {rubric.low} to {rubric.high}. Leave the cell empty where"
-                raise _fault(place, column, f"{told} there is none.", row[column])
+                told = f"is no score from {rubric.low} to {rubric.high}; an empty cell is a gap."
+                raise _fault(place, column, told, row[column])
             rating = (name, int(sample)), rater, dimension
             if rating in scores:
-                told = f"a second score of {name!r} (sample {int(sample)}) in {dimension} by the"
-                raise _fault(place, column, f"{told} same rater.")
+                raise _fault(place, column, f"a second score of {name!r} by the same rater.")
             scores[rating] = score
     if not scores:
         raise UserError(f"{path} holds no scores.")
@@ -136,46 +134,33 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     return HumanRatings(scores, raters, answers, path, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place, with the number of its last line, and the cells of each row with any."""
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
-    try:
-        for cells in reader:
-            place = f"{path}, line {reader.line_num}"
-            if any("\0" in cell for cell in cells):
-                raise UserError(f"{place}: a character of code 0. Save the file as CSV in UTF-8.")
-            if any(cell.strip() for cell in cells):
-                yield place, [cell.strip() for cell in cells]
-    except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
+def _checked_header(path: Path, columns: Sequence[str], scores: Sequence[str]) -> str:
+    """Return the column with the ids.
 
-
-def _fault_of_header(columns: Sequence[str], scores: Sequence[str]) -> str:
-    """Return which column is missing, comes twice or has no meaning; empty if none does."""
+    Raises:
+        UserError: a column is missing or has no meaning.
+    """
     ids = [name for name in ID_COLUMNS if name in columns]
     known = (*ids, SAMPLE, RATER, COMMENT, *scores)
+    strange = next((name for name in columns if name not in known), "")
     if len(ids) != 1:
         told = f"both {' and '.join(ids)}" if ids else "no column with the ids of the answers"
-        return f"{told}. Call that column one of {', '.join(ID_COLUMNS)}."
-    for number, name in enumerate(columns):
-        if name in columns[:number]:
-            return f"there are two columns {name!r}."
-        if name not in known:
-            return f"the column {name!r} has no meaning here. There may be {', '.join(known)}."
-    if scores == (DIMENSION, SCORE) and SCORE not in columns:
-        return f"there is a column {DIMENSION}, but none called {SCORE}."
-    if not set(columns) & set(scores):
-        names = ", ".join(scores)
-        return f"no column with scores. There may be {names}, or {DIMENSION} and {SCORE}."
-    return ""
+        told += f". Call that column one of {', '.join(ID_COLUMNS)}"
+    elif strange:
+        told = f"the column {strange!r} has no meaning here. There may be {', '.join(known)}"
+    elif not set(columns) & {*scores} - {DIMENSION}:
+        told = (
+            f"no column with scores. There may be {', '.join(scores)}, or {DIMENSION} and {SCORE}"
+        )
+    else:
+        return ids[0]
+    raise UserError(f"{path}: {told}.")
 
 
-def _fault(place: str, column: str, told: str, cell: str | None = None) -> UserError:
+def _fault(place: str, column: str, told: str, cell: str = "") -> UserError:
     """Return the error of a cell; a longer one is not shown: a text may have slipped into it."""
-    shown = "" if cell is None else f"{cell!r} "
-    if cell is not None and len(cell) > _LONGEST_SHOWN:
-        shown = "what stands there "
-    return UserError(f"{place}, column {column}: {shown}{told}")
+    shown = f"{cell!r} " if len(cell) <= _LONGEST_SHOWN else "what stands there "
+    return UserError(f"{place}, column {column}: {shown if cell else ''}{told}")
 
 
 def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, Any]:
@@ -200,38 +185,38 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
     """
     import numpy as np
 
+    def with_reward(scores: Any) -> Floats:
+        """Return scores by dimension, and behind them their mean; NaN where one is missing."""
+        own = np.array(scores, np.float64)
+        return np.concatenate([own, own.mean(axis=0, keepdims=True)])
+
     answers, names = results.subjects, results.prompt.rubric.names
     matched = human.count_of(each.subject for each in answers)
     ids = [(each.subject.id, each.subject.sample) for each in answers]
-    of_jury = [[each.scores.get(name) for each in answers] for name in names]
-    # Scores by dimension, and their mean, NaN where one of them is missing.
-    judged, rated, pooled = (
-        [*own, np.mean(own, axis=0)]
-        for own in (
-            [score_array(results, name)[:, :, 0] for name in names],
-            [human.matrix(ids, name) for name in names],
-            np.array(of_jury, np.float64),
-        )
-    )
-    several, raters = len(human.raters) > 1, range(len(human.raters))
+    judged = with_reward([score_array(results, name)[:, :, 0] for name in names])
+    pooled = with_reward([[each.scores.get(name) for each in answers] for name in names])
+    rated = with_reward([human.matrix(ids, name) for name in names])
+    judges, raters = [judge.judge for judge in results.judges], range(len(human.raters))
     rows: list[dict[str, Any]] = []
     for name, own, people, jury in zip((*names, REWARD), judged, rated, pooled, strict=True):
         count = np.isfinite(people).sum(axis=1)
         mean = np.nansum(people, axis=1) / np.where(count, count, nan)
-        scores = dict(zip((judge.judge for judge in results.judges), own.T, strict=True))
-        scores |= {"the jury's mean": jury} if len(scores) > 1 else {}
         compared: list[tuple[str, str, Floats, Any]] = []
-        for who, one in scores.items():
-            with_mean = "raters' mean" if several else "rater"
-            compared.append((who, with_mean, np.column_stack([one, mean]), [(0, 1)]))
-            with_each = np.column_stack([one, people])
-            if several:
-                compared.append((who, "each rater", with_each, [(0, n + 1) for n in raters]))
-        if several:
+        for who, one in [*zip(judges, own.T, strict=True), ("the jury's mean", jury)]:
+            if one is jury and len(judges) == 1:
+                continue
+            whose = "raters' mean" if len(raters) > 1 else "rater"
+            compared.append((who, whose, np.column_stack([one, mean]), [(0, 1)]))
+            if len(raters) > 1:
+                pairs = [(0, n + 1) for n in raters]
+                compared.append((who, "each rater", np.column_stack([one, people]), pairs))
+        if len(raters) > 1:
             compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))
-        for who, other, columns, pairs in compared:
-            about = {"criterion": name, "who": who, "with": other}
-            rows.append({**about, **agreement_of(columns, pairs, results.seed)})
+        rows += [
+            {"criterion": name, "who": who, "with": other}
+            | agreement_of(scores, pairs, results.prompt.seed)
+            for who, other, scores, pairs in compared
+        ]
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),
