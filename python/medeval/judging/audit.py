@@ -16,8 +16,7 @@ from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import RunConfig
 from medeval.judging import injection, prompt
-from medeval.judging.agreement import agreement, score_array
-from medeval.judging.human import HumanRatings, human_agreement
+from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
 from medeval.judging.jury import Jury
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults, mean_of, money, total

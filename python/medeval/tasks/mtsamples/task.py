@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,27 +44,8 @@ NAME = "mtsamples_procedures"
 SETTINGS = "mtsamples"
 PROMPT_VERSION = "mtsamples-1"
 RESULTS = "results.jsonl"
-# The benchmark's own sentence, word for word.
-INSTRUCTION = (
-    "Here are information about a patient, return a reasonable treatment plan for the patient."
-)
-_THINK = (
-    f"{INSTRUCTION} First think it through between <think> and </think>, then give the plan after"
-    " the closing tag."
-)
-
-
-# What the demo's plan takes of a note, and what it always says.
-_USEFUL = re.compile(
-    r"diagnos|follow|return|medicat|antibiot|pain|continue|recommend|procedure|complication",
-    re.IGNORECASE,
-)
-_USUAL = (
-    "Observe until awake and stable.",
-    "Give medication for pain as needed.",
-    "Follow up in clinic in one to two weeks.",
-    "Return at once for fever, bleeding or worsening pain.",
-)
+# The benchmark's own instruction, word for word, and what the demo's plan is made of.
+_TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 
 
 class MtsamplesOptions(TaskOptions):
@@ -85,7 +67,9 @@ class MtsamplesOptions(TaskOptions):
 
     def messages(self, question: str) -> list[Message]:
         """Return the conversation about one note."""
-        instruction = _THINK if self.use_think else INSTRUCTION
+        instruction: str = _TEXTS["instruction"]
+        if self.use_think:
+            instruction += f" {_TEXTS['think']}"
         if self.prompt_style == "helm":
             text = f"{instruction}\n\nPatient Notes: {question}\nAnswer:"
             return [{"role": "user", "content": text}]
@@ -398,7 +382,8 @@ def demo_plan(question: str) -> str:
     """
     sentences = (one.strip() for one in re.findall(r"[^.\n]+\.", question))
     told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
-    return " ".join([*[one for one in told if _USEFUL.search(one)][-4:], *_USUAL])
+    useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
+    return " ".join([*useful[-4:], *_TEXTS["usual"]])
 
 
 def _sha256(text: str) -> str:
