@@ -261,6 +261,8 @@ def _pieces(text: str, marker: str, names: Sequence[str]) -> list[str]:
 
     A marker inside an object, or inside a complete part of a broken one, divides nothing.
     """
+    if marker.lower() not in text.lower():
+        return [text]
     parts = [part.read for part in complete_members(text, names)]
     masked = _masked(text, [*objects_in(text, VERDICT), *parts])
     marks = re.finditer(re.escape(marker), masked, re.IGNORECASE)
