@@ -55,7 +55,7 @@ def _judge_audit(
     from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging import audit
-    from medeval.judging.human import read_human_ratings
+    from medeval.judging.agreement import read_human_ratings
     from medeval.judging.injection import AttackFile
     from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in

@@ -16,11 +16,10 @@ from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import RunConfig
 from medeval.judging import injection, prompt
-from medeval.judging.agreement import agreement, score_array
-from medeval.judging.human import HumanRatings, human_agreement
-from medeval.judging.judgments import mean_of, money, total
+from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
+from medeval.judging.jury import Jury
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults
+from medeval.judging.results import JudgingResults, mean_of, money, total
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval
@@ -92,43 +91,42 @@ def audit(
     options = replace(options, budget=budget, max_cost=None)
     if human is not None:
         human.count_of(judging.subjects)  # raises before a judge is paid
-    base = judging.run(options, gate, on_progress)
-    made = [base]
+    made = [base := judging.run(options, gate, on_progress)]
+    jury = judging.jury
+    once = jury.model_copy(update={"repeats": 1})
+    # The rule that is built in knows nothing but the reference.
+    models = once.model_copy(
+        update={"judges": tuple(one for one in jury.seated if not one.is_rule)}
+    )
 
-    def part_of(name: str, **changes: Any) -> JudgingResults:
-        jury = judging.jury.model_copy(update={"repeats": 1, **changes.pop("jury", {})})
+    def part_of(name: str, jury: Jury = once, **changes: Any) -> JudgingResults:
         part = replace(judging, folder=judging.folder / FOLDER / name, jury=jury, **changes)
         made.append(part.run(options, gate, on_progress))
         return made[-1]
 
-    jury = judging.jury
-    # The rule that is built in knows nothing but the reference.
-    models = tuple(one for one in jury.seated if not one.is_rule)
     lacking = {
         "agreement": "" if len(base.judges) > 1 else "there is one judge; agreement needs two",
         "repeats": "" if jury.repeats > 1 else _JUDGED_ONCE,
-        "reference": "" if models else "the judge is a rule that needs the reference",
+        "reference": "" if models.judges else "the judge is a rule that needs the reference",
     }
-    effects: list[dict[str, Any]] = []
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
-        "effects": effects,
+        "effects": [],
         "not_done": {part: lacking[part] for part in parts if lacking.get(part)},
     }
     if human is not None:
         report["human"] = human_agreement(base, human)
-    for part in parts:
-        if part in report["not_done"]:
-            continue
+    for part in (part for part in parts if part not in report["not_done"]):
         if part == "agreement":
             report[part] = agreement(base)
         elif part == "repeats":
-            effects += repeat_spread(base)
+            report["effects"] += repeat_spread(base)
         elif part == "length":
-            effects += length_bias(base)
+            report["effects"] += length_bias(base)
         elif part == "sanity":
-            effects += sanity(part_of(part, subjects=control_subjects(judging.subjects)))
+            controls = part_of(part, subjects=control_subjects(judging.subjects))
+            report["effects"] += sanity(controls)
         elif part == ATTACKS:
             tried = attacks or injection.AttackFile.read(injection.SHIPPED_ATTACKS)
             weak = injection.WeakAnswers.read(injection.WEAK_ANSWERS).subjects
@@ -141,10 +139,9 @@ def audit(
             }
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
-            judges = models if part == "reference" else jury.judges
             for one in _VARIANTS[part]:
-                other = part_of(one.name, jury={"judges": judges}, variant=one)
-                effects += variant_shift(part, base, other)
+                other = part_of(one.name, models if part == "reference" else once, variant=one)
+                report["effects"] += variant_shift(part, base, other)
     ledgers = [judge.progress for results in made for judge in results.judges]
     return {
         **report,
@@ -172,14 +169,11 @@ def repeat_spread(results: JudgingResults) -> Effects:
     for place, judge in enumerate(results.judges):
         for name in results.prompt.rubric.names:
             scores = score_array(results, name)[:, place]
-            several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
-            yield from _rows(
-                "repeats",
-                judge.judge,
-                name,
-                deviation=results.mean([float(row.std()) for row in several]),
-                unchanged=results.mean([float(np.ptp(row) == 0) for row in several], is_share=True),
-            )
+            several = [own for row in scores if len(own := row[np.isfinite(row)]) > 1]
+            deviation = results.mean([float(row.std()) for row in several])
+            same = results.mean([float(np.ptp(row) == 0) for row in several], is_share=True)
+            figures = {"deviation": deviation, "unchanged": same}
+            yield from _rows("repeats", judge.judge, name, **figures)
 
 
 def variant_shift(part: str, standard: JudgingResults, other: JudgingResults) -> Effects:
@@ -200,14 +194,12 @@ def variant_shift(part: str, standard: JudgingResults, other: JudgingResults) ->
     for name in standard.prompt.rubric.names:
         changes = score_array(other, name)[:, :, 0] - score_array(standard, name)[:, columns, 0]
         rows = [own for row in changes if len(own := row[np.isfinite(row)])]
-        yield from _rows(
-            part,
-            other.prompt.variant.name,
-            name,
-            change=standard.mean([float(row.mean()) for row in rows]),
-            absolute_change=standard.mean([float(np.abs(row).mean()) for row in rows]),
-            unchanged=standard.mean([float((row == 0).mean()) for row in rows], is_share=True),
-        )
+        figures = {
+            "change": standard.mean([float(row.mean()) for row in rows]),
+            "absolute_change": standard.mean([float(np.abs(row).mean()) for row in rows]),
+            "unchanged": standard.mean([float((row == 0).mean()) for row in rows], is_share=True),
+        }
+        yield from _rows(part, other.prompt.variant.name, name, **figures)
 
 
 def length_bias(results: JudgingResults) -> Effects:
@@ -233,9 +225,8 @@ def length_bias(results: JudgingResults) -> Effects:
     for column, name in enumerate(("reward", *names), start=2):
         figures = {}
         for figure, columns in (("spearman", [0, column]), ("partial_on_overlap", [0, column, 1])):
-            own = table[:, columns]
-            whole = own[np.isfinite(own).all(axis=1)]
-            found = row_interval(_spearman, whole, _NO_CORRELATION, seed=results.seed)
+            own = table[np.isfinite(table[:, columns]).all(axis=1)][:, columns]
+            found = row_interval(_spearman, own, _NO_CORRELATION, seed=results.prompt.seed)
             figures[figure] = found.model_dump()
         yield from _rows("length", "length", name, **figures)
 
@@ -285,11 +276,9 @@ def moves(
     # The mean over the judge's complete verdicts; None if it gave none.
     given = {
         each.subject.id: mean_of(
-            [
-                one["reward"]
-                for one in each.judgments
-                if one["judge"] == judge and one["status"] == "ok"
-            ]
+            one["reward"]
+            for one in each.judgments
+            if (one["judge"], one["status"]) == (judge, "ok")
         )
         for each in results.subjects
     }

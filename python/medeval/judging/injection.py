@@ -10,6 +10,7 @@ import html
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -18,7 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from medeval.judging.prompt import Subject, escape, filled
+from medeval.judging.prompt import PLACEHOLDER, Subject, escape, filled
 from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
 from medeval.models.text_files import read_yaml
@@ -99,19 +100,16 @@ class Attack(BaseModel, extra="forbid", frozen=True):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     kind: Kind
     place: Literal["before", "after", "instead"]
-    text: str
+    text: Annotated[str, Field(pattern=r"\S")]
 
     @field_validator("text")
     @classmethod
     def _can_be_filled(cls, text: str) -> str:
-        if not text.strip():
-            raise ValueError("holds nothing but blanks")
-        try:
-            filled(text, dict.fromkeys(_PLACEHOLDERS, ""))
-        except KeyError as error:
+        if unknown := set(PLACEHOLDER.findall(text)).difference(_PLACEHOLDERS):
+            known = ", ".join(_PLACEHOLDERS)
             raise ValueError(
-                f"the placeholder {error} stands for nothing; there are {', '.join(_PLACEHOLDERS)}"
-            ) from None
+                f"the placeholder {min(unknown)!r} stands for nothing; there are {known}"
+            )
         return text
 
     def on(self, answer: str, rubric: Rubric) -> str:
@@ -132,9 +130,9 @@ class AttackFile(YamlFile):
 
     @model_validator(mode="after")
     def _have_names_of_their_own(self) -> AttackFile:
-        names = [attack.id for attack in self.attacks]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"the attack {twice[0]} stands in it twice")
+        (name, times), *_ = Counter(attack.id for attack in self.attacks).most_common(1)
+        if times > 1:
+            raise ValueError(f"the attack {name} stands in it twice")
         return self
 
 
@@ -160,7 +158,7 @@ def attacked(
     found = []
     for one in subjects:
         answers = {"": one.judged, **{each.id: each.on(one.judged, rubric) for each in attacks}}
+        plain = replace(one, sample=0, is_read=True)
         for name, answer in answers.items():
-            name = f"{one.name}{BETWEEN}{name}"
-            found.append(replace(one, id=name, sample=0, answer=answer, is_read=True))
+            found.append(replace(plain, id=f"{one.name}{BETWEEN}{name}", answer=answer))
     return found

@@ -6,13 +6,12 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from medeval.errors import UserError, first_fault
@@ -37,11 +36,15 @@ NO_KEY = "none"
 _REASONING = re.compile(
     r"(?:^|[/-])(?:o\d|gpt-5|gpt-oss|qwq|magistral)|deepseek-r|reason|think|[-_]r1\b", re.IGNORECASE
 )
-# What no record may say.
-_OWN = frozenset({"name", "timeout", "function"})
 _NOT_RECORDED = Field(exclude=True)
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
+
+
+def endpoint() -> str:
+    """Return where judges are asked that name no address, by the environment of now."""
+    named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
+    return next(filter(None, named), OPENAI)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
@@ -66,14 +69,6 @@ class Judge:
     timeout: Annotated[float, _NOT_RECORDED] = 300.0
     function: Annotated[Callable[..., str] | None, _NOT_RECORDED] = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_as_recorded(cls, given: Any, info: ValidationInfo) -> Any:
-        """Refuse a record that says of a judge what is this process's alone."""
-        if info.mode == "json" and isinstance(given, dict) and set(given) & _OWN:
-            raise ValueError(f"no record says {', '.join(sorted(set(given) & _OWN))} of a judge")
-        return given
-
     @property
     def label(self) -> str:
         """The name that files and rows have."""
@@ -87,8 +82,7 @@ class Judge:
     @property
     def endpoint(self) -> str:
         """The address that it is asked at, by the environment of now if it names none."""
-        named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
-        return self.base_url or next(filter(None, named), OPENAI)
+        return self.base_url or endpoint()
 
     def key_name(self) -> str | None:
         """Return the name of the variable with its key; None if it needs none.
@@ -215,15 +209,14 @@ class Jury(BaseModel, extra="forbid", frozen=True):
         if not self.judges:
             raise UserError("There is no judge. Name at least one.")
         seated = list(self.judges)
-        for is_whole in (False, True):
+        for address in (lambda url: urlsplit(url).netloc, lambda url: url.partition("://")[2]):
             alike = Counter(judge.label.lower() for judge in seated)
-            for place, (judge, now) in enumerate(zip(self.judges, seated, strict=True)):
+            for place, judge in enumerate(self.judges):
                 is_plain = not (judge.name or judge.function or judge.is_rule)
-                if is_plain and alike[now.label.lower()] > 1:
-                    # Where it is asked, its host or its whole address, without names and keys.
-                    url = judge.endpoint
-                    address = url.partition("://")[2] if is_whole else urlsplit(url).netloc
-                    seated[place] = replace(judge, name=f"{judge.model}@{address.split('@')[-1]}")
+                if is_plain and alike[seated[place].label.lower()] > 1:
+                    # Where it is asked, without names and keys.
+                    told = address(judge.endpoint).split("@")[-1]
+                    seated[place] = replace(judge, name=f"{judge.model}@{told}")
         (twice, count), *_ = Counter(judge.label.lower() for judge in seated).most_common(1)
         if count > 1:
             raise UserError(
@@ -238,9 +231,11 @@ class Jury(BaseModel, extra="forbid", frozen=True):
         Raises:
             UserError: naming a choice that cannot be meant.
         """
-        with _meant():
-            Jury(**{**dict(self), **fields, "folder": "."})
-        return self.model_copy(update=fields)
+        try:
+            made = Jury.model_validate({**dict(self), **fields, "folder": "."})
+        except ValidationError as error:
+            raise UserError(f"{first_fault(error)}.") from None
+        return made.model_copy(update={"folder": fields.get("folder", self.folder)})
 
     def who_judges(self) -> tuple[Any, ...]:
         """Return what the calls depend on: the judges, in whatever order, rubric and seed."""
@@ -278,22 +273,12 @@ def jury_of(
             " all of them, or one for each."
         )
     urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
-    with _meant():
-        named = (Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True))
-        judges = tuple(
-            one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
-            for one in named
-        )
-        return Jury(judges=judges, **choices)
-
-
-@contextmanager
-def _meant() -> Iterator[None]:
-    """Raise a UserError that names the field that cannot be meant."""
-    try:
-        yield
-    except ValidationError as error:
-        raise UserError(f"{first_fault(error)}.") from None
+    judges: list[dict[str, str | None]] = []
+    for model, url in zip(models, urls, strict=True):
+        is_rule = model == LOCAL and url is None
+        about = {} if is_rule else {"base_url": url or endpoint(), "key_variable": key_variable}
+        judges.append({"model": model, **about})
+    return Jury(judges=()).changed(judges=judges, **choices)
 
 
 def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[str]:

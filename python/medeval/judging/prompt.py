@@ -30,7 +30,7 @@ PROMPT = "judge-2"
 FORMER_PROMPT = "judge-1"
 # The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
 ASKS_PER_REPEAT = 10
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _CODE = r"[0-9a-f]{16}"
 _MARKER = re.compile(rf"^VERDICT-{_CODE}$", re.MULTILINE)
 _BLOCK = re.compile(
@@ -198,7 +198,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     Raises:
         KeyError: a placeholder has no value.
     """
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+    return PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 @cache

@@ -1,37 +1,192 @@
-"""What came of a judging: each answer, each judge, and what must not be overlooked."""
+"""What came of a judging: each judgment, each answer, each judge, and what must not be overlooked.
+
+`reward` divides by all dimensions, so that a score which is missing earns nothing; `reward_judged`
+divides by those that were judged. Both are given, so that neither hides the other.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
+from statistics import fmean, median
 from typing import Any
 
 from medeval.inference.cost import Spent
 from medeval.inference.guard import IN_PROCESS
+from medeval.inference.journal import Line
 from medeval.inference.run import Progress
+from medeval.inference.types import Outcome
 from medeval.judging.injection import injection_signs
-from medeval.judging.judgments import (
-    Judgment,
-    Scores,
-    combined,
-    helm_jury_score,
-    mean_of,
-    money,
-    pooled,
-    total,
-    without_texts,
-)
-from medeval.judging.jury import LOCAL
+from medeval.judging.jury import LOCAL, Pooling
 from medeval.judging.prompt import JudgePrompt, Subject
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import OF_VERDICTS, Status
+from medeval.judging.verdict import OF_VERDICTS, Status, Verdict, read_verdict
+from medeval.text import split_thinking, whole
 
+Scores = Mapping[str, float | None]
+# What one judge says of one answer: a row of the results. See `judgment_of`.
+Judgment = dict[str, Any]
+Rewards = Mapping[str, Any]
+_NO_REPLY = Verdict(None, {}, {}, {})
+NO_REWARDS: Rewards = {"reward": 0.0, "reward_judged": None}
 # More judgments than this that are not complete may be an outage read as a bad model.
 MOST_NOT_OK = 0.05
+# Ends of a reply after which the judge would have said more.
+_CUT = frozenset({Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING})
+_TEXTS = ("explanations", "unusable", "reply", "thinking")
+
+
+def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
+    """Return what one verdict earns.
+
+    Returns:
+        `reward`, the share of all that could be earned, 0 to 1, 0 if nothing was judged; and
+        `reward_judged`, the share of what was judged, None if nothing was.
+    """
+    given = [score for score in scores.values() if score is not None]
+    if not given:
+        return NO_REWARDS
+    # Divided once: 4, 3 and 5 give 0.8 and not the float below it.
+    of_all, of_judged = rubric.high * len(rubric.names), rubric.high * len(given)
+    return {"reward": sum(given) / of_all, "reward_judged": sum(given) / of_judged}
+
+
+def combined(rewards: Iterable[Rewards]) -> Rewards:
+    """Return the mean over those with a verdict, judges or judgments; the others are left out."""
+    judged = [each for each in rewards if each["reward_judged"] is not None]
+    means = {name: mean_of(each[name] for each in judged) for name in NO_REWARDS}
+    return means if judged else NO_REWARDS
+
+
+def pooled(rewards: Iterable[Rewards]) -> dict[str, float | None]:
+    """Return what was judged as one number, by each way to pool a jury.
+
+    A judge without a verdict is left out, and what a judge left out is missing in its part, as in
+    `reward_judged`, and not 0. The trimmed mean leaves out the highest and the lowest judge, from
+    three on. None if no judge gave a verdict.
+    """
+    judged = (each["reward_judged"] for each in rewards)
+    usable = sorted(reward for reward in judged if reward is not None)
+    return {
+        "mean": mean_of(usable),
+        "median": median(usable) if usable else None,
+        "trimmed_mean": mean_of(usable[1:-1] or usable),
+    }
+
+
+def helm_jury_score(verdicts: Iterable[tuple[Status, Scores]]) -> float:
+    """Return the score of HELM's jury, for comparison with its leaderboard.
+
+    As there: the mean of all whole-number scores of the judges whose verdict is complete, and 1.0
+    if there is none (Stanford CRFM, MedHELM).
+    """
+    complete = (scores.values() for status, scores in verdicts if status == "ok")
+    given = [int(score) for scores in complete for score in scores if score is not None]
+    return fmean(given) if given else 1.0
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that there are; None if there is none."""
+    given = [value for value in values if value is not None]
+    return fmean(given) if given else None
+
+
+def total(amounts: Iterable[Any]) -> Any:
+    """Return a sum of tokens or money; None without any, or as soon as a part of it is unknown."""
+    listed = list(amounts)
+    return None if None in listed or not listed else sum(filter(None, listed))
+
+
+def money(cost: Decimal | None) -> str | None:
+    """Return an amount as reports have it; None where it is not known."""
+    return None if cost is None else str(cost)
+
+
+def counted(reasons: Iterable[str | None]) -> dict[str, int]:
+    """Return how often each text stands there, by name; what is empty is not counted."""
+    return dict(sorted(Counter(str(each) for each in reasons if each).items()))
+
+
+def judgment_of(
+    subject: Subject,
+    judge: str,
+    repeat: int,
+    asks: Sequence[tuple[str, Line]],
+    rubric: Rubric,
+) -> Judgment:
+    """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
+
+    Args:
+        subject: what was judged.
+        judge: the judge's name.
+        repeat: which of its judgments.
+        asks: each line of the journal in order, behind the marker that its prompt asked for; empty
+            if it was not asked.
+        rubric: whose dimensions count.
+
+    Returns:
+        What was judged by whom; the `status` of its verdict, how it was found and the `reason` why
+        it is not complete; the `scores` (empty without a reply) and rewards; calls, seconds, tokens
+        and cost of all asks, None as soon as a part of them is unknown; the texts are those of the
+        reply that the verdict was read from.
+    """
+    lines = [line for _, line in asks]
+    verdict, line = _NO_REPLY, {}
+    for marker, each in asks:
+        if "text" in each:
+            is_cut = each["outcome"] in _CUT
+            read = read_verdict(each["text"], rubric, marker, is_cut=is_cut)
+            if "text" not in line or read.given > verdict.given:
+                verdict, line = read, each
+        line = line or each
+    usages = [each.get("usage") or {} for each in lines if "text" in each]
+    costs = [each["cost"] for each in lines]
+    thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
+    return {
+        "id": subject.id,
+        "sample": subject.sample,
+        "judge": judge,
+        "repeat": repeat,
+        "status": verdict.status,
+        "reason": _reason(verdict, line) if asks else "not_asked",
+        **vars(verdict),
+        **rewards_of(verdict.scores, rubric),
+        "asks": len(asks),
+        "attempts": sum(each["measured"]["attempts"] for each in lines),
+        "seconds": round(sum(each["measured"].get("seconds") or 0.0 for each in lines), 3),
+        "model": whole(line.get("model", "")),
+        "finish_reason": line.get("finish_reason", ""),
+        "error": (lines[-1].get("error") or {}).get("kind") if lines else None,
+        "input_tokens": total(usage.get("input_tokens") for usage in usages),
+        "output_tokens": total(usage.get("output_tokens") for usage in usages),
+        "cost": None if None in costs or not asks else str(sum(map(Decimal, costs), Decimal(0))),
+        "reply": whole(line.get("text", "")),
+        "thinking": whole("\n".join(filter(None, thinking))),
+    }
+
+
+def _reason(verdict: Verdict, line: Line) -> str | None:
+    """Say why a verdict is not complete; None if it is."""
+    outcome = Outcome(line["outcome"])
+    if verdict.status == "ok":
+        return None
+    if outcome in _CUT:
+        return str(outcome)
+    if "text" not in line:
+        return f"error: {line['error']['kind']}"
+    if verdict.parse not in ("parsed", "repaired"):
+        return verdict.parse
+    missing = (name for name, score in verdict.scores.items() if score is None)
+    return f"no usable score: {', '.join(missing)}"
+
+
+def without_texts(judgment: Judgment) -> Judgment:
+    """Return a judgment without what the judge wrote, which may repeat the patient's notes."""
+    return {name: value for name, value in judgment.items() if name not in _TEXTS}
 
 
 @dataclass(frozen=True)
@@ -44,22 +199,22 @@ class JudgeReport:
         endpoint: where it was asked.
         judgments: of every answer that is not blank.
         progress: the ledger of its calls: outcomes, tokens and money, re-asks included.
-        learned: parameters that its endpoint refused, each with what is sent instead.
-        stopped: why it was not asked about all answers; empty if it was.
         further: the ledger of calls that its journal has beyond these judgments: repeats that are
             not wanted now, or that an audit asked for.
         spent: on all calls of its journal, also those without a line; None if none had a price.
+        learned: parameters that its endpoint refused, each with what is sent instead.
+        stopped: why it was not asked about all answers; empty if it was.
     """
 
     judge: str
     model: str
     endpoint: str
-    judgments: tuple[Judgment, ...]
+    judgments: Sequence[Judgment]
     progress: Progress
-    learned: Mapping[str, str]
-    stopped: str
     further: Progress
     spent: Spent | None
+    learned: Mapping[str, str]
+    stopped: str
 
     @property
     def cost(self) -> Decimal | None:
@@ -122,86 +277,87 @@ class SubjectResult:
 
     Attributes:
         subject: what was judged.
-        status: ok if at least one judge gave a complete verdict; not_judged if none was asked,
-            since there was nothing to judge.
-        reason: why it was not judged; empty if it was.
-        judgments: of every judge and repeat, those that failed included.
         reward: the share of all that could be earned, the mean over the judges with a verdict.
-        pooled: the share of what was judged, by the way to make one number of a jury's; None if
-            nothing was.
+        reward_judged: the share of what was judged, the mean over judges; None if nothing was.
+        reward_median: the same, the median over judges.
+        reward_trimmed_mean: the same, without the highest and the lowest judge.
+        judge_status: ok if at least one judge gave a complete verdict; not_judged if none was
+            asked, since there was nothing to judge.
+        reason: why it was not judged; None if it was.
         scores: of each dimension, the mean over judges; None where no judge gave one.
         helm_jury_score: as HELM would pool the same verdicts.
+        judges_used: how many judges gave a verdict.
         injection_signs: why the answer may speak to its judge; usually none.
+        judgments: of every judge and repeat, those that failed included.
     """
 
     subject: Subject
-    status: Status
-    reason: str
-    judgments: tuple[Judgment, ...]
     reward: float
-    pooled: Mapping[str, float | None]
+    reward_judged: float | None
+    reward_median: float | None
+    reward_trimmed_mean: float | None
+    judge_status: Status
+    reason: str | None
     scores: Scores
     helm_jury_score: float
-    injection_signs: tuple[str, ...]
+    judges_used: int
+    injection_signs: Sequence[str]
+    judgments: Sequence[Judgment]
 
-    @classmethod
-    def of(
-        cls, subject: Subject, by_judge: Sequence[Sequence[Judgment]], rubric: Rubric
-    ) -> SubjectResult:
-        """Join the judgments of each judge on an answer."""
-        judgments = tuple(each for own in by_judge for each in own)
-        # One complete verdict is enough for a score.
-        statuses = (each["status"] for each in judgments)
-        status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
-        rewards = [combined(own) for own in by_judge]
-        if subject.blank_reason:
-            # The answer itself earns nothing; no judge failed on it.
-            status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
-        return cls(
-            subject,
-            status,
-            subject.blank_reason,
-            judgments,
-            combined(rewards)["reward"],
-            pooled(rewards),
-            {
-                name: mean_of(
-                    [mean_of([one["scores"].get(name) for one in own]) for own in by_judge]
-                )
-                for name in rubric.names
-            },
-            helm_jury_score([(each["status"], each["scores"]) for each in judgments]),
-            injection_signs(subject.answer, rubric),
+    def pooled(self, pooling: Pooling) -> float | None:
+        """Return the share of what was judged, by a way to make one number of a jury's."""
+        share: float | None = getattr(
+            self, "reward_judged" if pooling == "mean" else f"reward_{pooling}"
         )
-
-    @property
-    def reward_judged(self) -> float | None:
-        """The share of what was judged, the mean over judges; None if nothing was."""
-        return self.pooled["mean"]
-
-    @property
-    def judges_used(self) -> int:
-        """How many judges gave a verdict."""
-        return len({each["judge"] for each in self.judgments if each["status"] != "failed"})
+        return share
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judges wrote only if asked."""
-        return {
-            "id": self.subject.id,
-            "sample": self.subject.sample,
-            "reward": self.reward,
-            "reward_judged": self.reward_judged,
-            "reward_median": self.pooled["median"],
-            "reward_trimmed_mean": self.pooled["trimmed_mean"],
-            "judge_status": self.status,
-            "reason": self.reason or None,
-            "scores": dict(self.scores),
-            "helm_jury_score": self.helm_jury_score,
-            "judges_used": self.judges_used,
-            "possible_injection": bool(self.injection_signs),
-            "injection_signs": list(self.injection_signs),
-            "judgments": [each if has_text else without_texts(each) for each in self.judgments],
-        }
+        row = {"id": self.subject.id, "sample": self.subject.sample, **vars(self)}
+        del row["subject"]
+        row["possible_injection"] = bool(self.injection_signs)
+        judgments = [each if has_text else without_texts(each) for each in self.judgments]
+        return {**row, "injection_signs": list(self.injection_signs), "judgments": judgments}
+
+
+def subject_results(
+    subjects: Iterable[Subject], judges: Iterable[JudgeReport], rubric: Rubric
+) -> list[SubjectResult]:
+    """Return what each answer earned."""
+    found: dict[str, list[Judgment]] = defaultdict(list)
+    for one in (judgment for judge in judges for judgment in judge.judgments):
+        found[f"{one['id']}#{one['sample']}"].append(one)
+    return [_subject_result(one, found[one.name], rubric) for one in subjects]
+
+
+def _subject_result(
+    subject: Subject, judgments: Sequence[Judgment], rubric: Rubric
+) -> SubjectResult:
+    """Return what the judgments on an answer come to; those of a judge stand together."""
+    by_judge = [[*own] for _, own in groupby(judgments, itemgetter("judge"))]
+    rewards = [combined(own) for own in by_judge]
+    # One complete verdict is enough for a score.
+    statuses = (each["status"] for each in judgments)
+    status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
+    if subject.blank_reason:
+        # The answer itself earns nothing; no judge failed on it.
+        status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
+    shares = pooled(rewards)
+    return SubjectResult(
+        subject,
+        combined(rewards)["reward"],
+        *(shares["mean"], shares["median"], shares["trimmed_mean"]),
+        judge_status=status,
+        reason=subject.blank_reason or None,
+        scores={
+            name: mean_of(mean_of(one["scores"].get(name) for one in own) for own in by_judge)
+            for name in rubric.names
+        },
+        helm_jury_score=helm_jury_score((one["status"], one["scores"]) for one in judgments),
+        judges_used=len({one["judge"] for one in judgments if one["status"] != "failed"}),
+        injection_signs=injection_signs(subject.answer, rubric),
+        judgments=judgments,
+    )
 
 
 @dataclass(frozen=True)
@@ -211,16 +367,14 @@ class JudgingResults:
     Attributes:
         subjects: the answers, in their order.
         judges: what became of each judge.
-        prompt: with which it was made.
+        prompt: with which it was made; its seed is that of the intervals too.
         warnings: what must not be overlooked.
-        seed: of the intervals.
     """
 
-    subjects: tuple[SubjectResult, ...]
-    judges: tuple[JudgeReport, ...]
+    subjects: Sequence[SubjectResult]
+    judges: Sequence[JudgeReport]
     prompt: JudgePrompt
-    warnings: tuple[str, ...]
-    seed: int
+    warnings: Sequence[str]
 
     @property
     def exit_code(self) -> int:
@@ -241,10 +395,9 @@ class JudgingResults:
         `not_judged` and nowhere else.
         """
         rows = self.subjects
-        of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
         return {
             "subjects": len(rows),
-            **_statuses(each.status for each in rows),
+            **_statuses(each.judge_status for each in rows),
             "not_judged": counted(each.reason for each in rows),
             "possible_injections": sum(bool(each.injection_signs) for each in rows),
             "reward": self.mean([each.reward for each in rows], is_share=True),
@@ -254,17 +407,19 @@ class JudgingResults:
                 name: self.mean([each.scores.get(name) for each in rows])
                 for name in self.prompt.rubric.names
             },
-            "seed": self.seed,
+            "seed": self.prompt.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": money(self.cost),
-            "judging_cost_of_priced": str(of_priced),
+            "judging_cost_of_priced": str(
+                sum((one.progress.cost for one in self.judges), Decimal(0))
+            ),
         }
 
     def mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:
         """Return a mean over answers with its interval; None is left out."""
         from medeval.scoring.table import mean  # numpy is slow to load
 
-        found = mean(scores, seed=self.seed, is_share=is_share, reason="there is no value")
+        found = mean(scores, seed=self.prompt.seed, is_share=is_share, reason="there is no value")
         return found.model_dump()
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
@@ -280,43 +435,7 @@ class JudgingResults:
         }
 
 
-def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
-    """Return one entry for each round of judging, as MedARC's MTSamples environment does.
-
-    An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
-    judge also `scores` and `raw_judge`. It holds what the judges wrote.
-    """
-    feedback = []
-    in_rounds = sorted(result.judgments, key=itemgetter("repeat"))
-    for _, own in groupby(in_rounds, itemgetter("repeat")):
-        judgments = [*own]
-        rows = [
-            {
-                "judge": each["judge"],
-                "model": each["model"],
-                "raw": each["reply"],
-                "error": each["reason"],
-                "scores": {
-                    name: {"score": score, "explanation": each["explanations"].get(name, "")}
-                    for name, score in each["scores"].items()
-                },
-                "score": each["reward"],
-            }
-            for each in judgments
-        ]
-        entry: dict[str, Any] = {"judges": rows, "score": combined(judgments)["reward"]}
-        if len(rows) == 1:
-            entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
-        feedback.append(entry)
-    return feedback
-
-
 def _statuses(statuses: Iterable[str]) -> dict[str, int]:
     """Return how often each status of a verdict stands there."""
     found = Counter(statuses)
     return {status: found[status] for status in OF_VERDICTS}
-
-
-def counted(reasons: Iterable[str | None]) -> dict[str, int]:
-    """Return how often each text stands there, by name; what is empty is not counted."""
-    return dict(sorted(Counter(str(each) for each in reasons if each).items()))

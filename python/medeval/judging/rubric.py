@@ -70,18 +70,16 @@ class YamlFile(BaseModel):
 
         from medeval.models.documents import described
 
+        places = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+        if not places:
+            return described(error, "the file")[0]
+        *place, key = map(str, places[0])
         schema = cls.model_json_schema()
-        for one in error.errors(include_input=False, include_url=False, include_context=False):
-            if one["type"] == "extra_forbidden":
-                *place, key = map(str, one["loc"])
-                holders = schema["$defs"].values() if place else [schema]
-                known = [name for each in holders for name in each["properties"]]
-                known = [name for name in known if name != "sha256"]
-                near = get_close_matches(key, known, 1, 0.5)
-                told = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(known)}"
-                where = f"{'.'.join(place)}: " if place else ""
-                return f"{where}{key!r} is no known key; {told}"
-        return described(error, "the file")[0].replace(": Value error, ", ": ")
+        holders = schema["$defs"].values() if place else [schema]
+        known = [name for each in holders for name in each["properties"] if name != "sha256"]
+        near = get_close_matches(key, known, 1, 0.5)
+        told = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(known)}"
+        return f"{': '.join(['.'.join(place)] * bool(place) + [repr(key)])} is no known key; {told}"
 
 
 class Rubric(YamlFile):
@@ -134,10 +132,8 @@ class Rubric(YamlFile):
         score = {"type": "integer", "enum": list(range(self.low, self.high + 1))}
         member = exactly({"explanation": {"type": "string"}, "score": score})
         schema = exactly(dict.fromkeys(self.names, member))
-        return {
-            "type": "json_schema",
-            "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-        }
+        verdict = {"name": "verdict", "strict": True, "schema": schema}
+        return {"type": "json_schema", "json_schema": verdict}
 
 
 def shipped_rubrics() -> list[str]:
@@ -151,13 +147,12 @@ def shipped_rubric(name: str) -> Rubric:
     Raises:
         UserError: there is none of that name.
     """
-    name = name.replace("-", "_")
-    if name not in shipped_rubrics():
+    name, shipped = name.replace("-", "_"), shipped_rubrics()
+    if name not in shipped:
         raise UserError(
-            f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}, or a file"
-            " of your own."
+            f"There is no rubric {name!r}. Take one of {', '.join(shipped)}, or a file of your own."
         )
-    return Rubric.read(_FOLDER.joinpath(f"{name}.yaml"))
+    return Rubric.read(_FOLDER / f"{name}.yaml")
 
 
 # A rubric from a file of one's own, in the form of those in `rubrics`.

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -20,18 +19,8 @@ from medeval.inference.cost import Budget, kept_spending, longest_reply_under
 from medeval.inference.engine import process
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Line, read_journal
-from medeval.inference.run import (
-    AUDIT,
-    Progress,
-    Run,
-    RunConfig,
-    RunFile,
-    RunResult,
-    read_file,
-    settings_of,
-)
+from medeval.inference.run import AUDIT, Progress, Run, RunConfig, RunFile, read_file, settings_of
 from medeval.inference.types import Request, Sample
-from medeval.judging.judgments import Judgment, judgment_of, verdict_of
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import (
     ASKS_PER_REPEAT,
@@ -42,37 +31,27 @@ from medeval.judging.prompt import (
     Variant,
     marker_in,
 )
-from medeval.judging.results import JudgeReport, JudgingResults, SubjectResult
+from medeval.judging.results import JudgeReport, JudgingResults, judgment_of, subject_results
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import Verdict, read_verdict
+from medeval.judging.verdict import read_verdict
 
 JUDGMENTS = "judgments"
-# In the record: why the judge was not asked about all answers; null if it was.
-STOPPED = "stopped"
-_OF_A_REQUEST = ("endpoint", "model", "parameters", "prompt_version")
-# What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
+# In the record while a judge is asked, so that it is there if nobody can write it afterwards.
 _ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
 
 OnJudging = Callable[[str, Progress], None]
 
 
 class JudgeRecord(RunFile, extra="forbid"):
-    """All that the record of a judge may say."""
+    """All that the record of a judge may say.
+
+    Attributes:
+        judge: its name.
+        stopped: why it was not asked about all answers; None if it was.
+    """
 
     judge: str = ""
     stopped: str | None = None
-
-
-def _recorded(path: Path) -> JudgeRecord:
-    """Return what the record of a judge says.
-
-    Raises:
-        UserError: there is none, or it is no record of a judge.
-    """
-    try:
-        return read_file(path, JudgeRecord)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there are no judgments. Run the judges first.") from None
 
 
 @dataclass(frozen=True)
@@ -151,22 +130,21 @@ class Judging:
             )
             for (judge, record, journal), model in zip(self._seats, models, strict=True)
         ]
-        for one in runs:
-            one.update(STOPPED, _ENDED_FROM_OUTSIDE)
-        config = replace(config, max_cost=None, budget=budget)
-        config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
+        config = replace(config, max_cost=None, budget=budget, can_read=self._can_read)
+        config = replace(config, follow_up=self._ask_further)
         samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
-        for (judge, *_), one in zip(self._seats, runs, strict=True):
+        for (judge, *_), run in zip(self._seats, runs, strict=True):
+            run.update("stopped", _ENDED_FROM_OUTSIDE)
             first_asks = (self._item(each, n) for each in self.asked.values() for n in samples)
             tell = on_progress and partial(on_progress, judge.label)
             its_config = replace(config, on_progress=tell or config.on_progress)
-            processes.append(process(one, first_asks, its_config))
+            processes.append(process(run, first_asks, its_config))
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(*processes, return_exceptions=True)
-        for one, each in zip(runs, ended, strict=True):
-            if isinstance(each, RunResult):
-                one.update(STOPPED, each.stopped or None)
+        for run, each in zip(runs, ended, strict=True):
+            if not isinstance(each, BaseException):
+                run.update("stopped", each.stopped or None)
         if raised := next((each for each in ended if isinstance(each, BaseException)), None):
             raise raised
         return self.results()
@@ -178,15 +156,11 @@ class Judging:
             UserError: a judge's files are not there, or are those of other answers or of another
                 prompt.
         """
-        reports = tuple(self._report(*seat) for seat in self._seats)
-        found: dict[str, list[list[Judgment]]] = defaultdict(list)
-        for report in reports:
-            for name, own in groupby(report.judgments, lambda one: f"{one['id']}#{one['sample']}"):
-                found[name].append([*own])
-        rows = tuple(SubjectResult.of(one, found[one.name], self.rubric) for one in self.subjects)
+        reports = [self._report(*seat) for seat in self._seats]
         warnings = warnings_of_kinship(self.jury.seated, self.answering_model)
         warnings += [warning for report in reports for warning in report.warnings()]
-        return JudgingResults(rows, reports, self.prompt, tuple(warnings), self.jury.seed)
+        rows = subject_results(self.subjects, reports, self.rubric)
+        return JudgingResults(rows, reports, self.prompt, warnings)
 
     def verdicts(self) -> tuple[int, int]:
         """Return how many verdicts there are, and how many there will be at the end.
@@ -213,8 +187,8 @@ class Judging:
     @cached_property
     def prompt(self) -> JudgePrompt:
         """What judges are shown: the prompt that the judging was begun with, else the newest."""
-        begun = (_recorded(path).settings for _, path, _ in self._seats if path.exists())
-        judging = next((settings.get("judging") for settings in begun), None)
+        begun = next((path for _, path, _ in self._seats if path.exists()), None)
+        judging = begun and read_file(begun, JudgeRecord).settings.get("judging")
         name = str(judging.get("prompt")) if isinstance(judging, dict) else PROMPT
         return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
 
@@ -232,9 +206,6 @@ class Judging:
         messages = self.prompt.messages(subject, sample)
         return Sample(subject.name, messages, subject.data_class, sample)
 
-    def _verdict(self, item: Sample, line: Line) -> Verdict | None:
-        return verdict_of(line, marker_in(item.messages), self.rubric)
-
     def _can_read(self, item: Sample, text: str) -> bool:
         verdict = read_verdict(text, self.rubric, marker_in(item.messages))
         return verdict.status != "failed"
@@ -244,11 +215,11 @@ class Judging:
 
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
-        verdict = self._verdict(item, line)
-        is_done = verdict is None or verdict.status == "ok"
-        if is_done or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
+        subject, asks = self.asked[item.id], [(marker_in(item.messages), line)]
+        is_ok = judgment_of(subject, "", 0, asks, self.rubric)["status"] == "ok"
+        if is_ok or "text" not in line or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
             return None
-        return self._item(self.asked[item.id], item.sample + 1)
+        return self._item(subject, item.sample + 1)
 
     def _report(self, judge: Judge, place: Path, journal: Path) -> JudgeReport:
         """Return what became of a judge, from its files.
@@ -260,50 +231,45 @@ class Judging:
             UserError: there is no record, it is of another prompt, or the journal has a line that
                 is none or that judges other texts.
         """
-        record = _recorded(place)
+        try:
+            record = read_file(place, JudgeRecord)
+        except FileNotFoundError:
+            told = f"{place}: there are no judgments. Run the judges first."
+            raise UserError(told) from None
         settings = record.settings
         if settings["prompt_version"] != self.prompt.version:
             raise UserError(
                 f"{place} is of another prompt or rubric"
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
+        of_requests = ("endpoint", "model", "parameters", "prompt_version")
         progress, further = Progress(), Progress()
-        asks: dict[tuple[str, int], list[tuple[Verdict | None, Line]]] = defaultdict(list)
+        asks: dict[tuple[str, int], list[tuple[str, Line]]] = defaultdict(list)
         lines = read_journal(journal) if journal.exists() else ()
         for line in sorted(lines, key=itemgetter("sample")):
             subject, repeat = self.asked.get(line["item"]), line["sample"] // ASKS_PER_REPEAT
-            if subject is None:
-                continue
-            if repeat >= self.jury.repeats:
+            if subject is not None and repeat >= self.jury.repeats:
                 further.add(line, is_new=False)
-                continue
-            item = self._item(subject, line["sample"])
-            if Request(item, *(settings[name] for name in _OF_A_REQUEST)).key != line["key"]:
-                raise UserError(
-                    f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with"
-                    " another question, answer or reference. Judge again into another folder."
-                )
-            progress.add(line, is_new=False)
-            asks[subject.name, repeat].append((self._verdict(item, line), line))
-        judgments = tuple(
+            elif subject is not None:
+                item = self._item(subject, line["sample"])
+                if Request(item, *(settings[name] for name in of_requests)).key != line["key"]:
+                    raise UserError(
+                        f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with"
+                        " another question, answer or reference. Judge again into another folder."
+                    )
+                progress.add(line, is_new=False)
+                asks[subject.name, repeat].append((marker_in(item.messages), line))
+        judgments = [
             judgment_of(one, judge.label, repeat, asks[name, repeat], self.rubric)
             for name, one in self.asked.items()
             for repeat in range(self.jury.repeats)
-        )
-        # More may have been asked of it than is read here: repeats for an audit, of which it
-        # stopped.
+        ]
+        # It may have stopped in more than is read here, such as the repeats of an audit.
         is_whole = all(judgment["status"] == "ok" for judgment in judgments)
-        return JudgeReport(
-            judge=judge.label,
-            model=settings["model"],
-            endpoint=settings["endpoint"],
-            judgments=judgments,
-            progress=progress,
-            further=further,
-            spent=kept_spending(journal),
-            learned=record.learned,
-            stopped="" if is_whole else record.stopped or "",
-        )
+        stopped = "" if is_whole else record.stopped or ""
+        who = (judge.label, str(settings["model"]), str(settings["endpoint"]), judgments)
+        spent, learned = kept_spending(journal), record.learned
+        return JudgeReport(*who, progress, further, spent, learned, stopped)
 
 
 def verdicts_in(folder: Path, *below: str) -> int:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, product
-from operator import itemgetter
+from itertools import product
 from typing import Any, Literal
 
-from medeval.json_reader import Allowances, Found, NotJsonError, Values, fitting, folded, objects_in
+from medeval.json_reader import (
+    Allowances,
+    Found,
+    NotJsonError,
+    Read,
+    Values,
+    fitting,
+    folded,
+    objects_in,
+)
 from medeval.judging.rubric import Rubric
 from medeval.text import after_thinking
 
@@ -63,14 +70,14 @@ class Verdict:
     """What a reply says.
 
     Attributes:
-        parse: how it was found.
+        parse: how it was found; None where there was no reply.
         scores: of every dimension of the rubric; None where there is no usable one.
         unusable: what stood in the place of a score that is none, as text.
         explanations: of the dimensions that have one.
         is_marked: it stood behind the marker that the prompt asks for.
     """
 
-    parse: Parse
+    parse: Parse | None
     scores: Mapping[str, float | None]
     unusable: Mapping[str, str]
     explanations: Mapping[str, str]
@@ -134,7 +141,7 @@ def read_verdict(
 
 def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
     """Return whether a reply is marked, and where its verdict may stand, the likeliest first."""
-    before, *behind = pieces(reply, marker, rubric.names) if marker else [reply]
+    before, *behind = _pieces(reply, marker, rubric.names) if marker else [reply]
     if behind and not any(map(_WORD.search, behind)):
         # A reply that begins with its verdict may close with the marker; after other words it may
         # be a quotation, with the judge's own verdict cut off behind the marker.
@@ -190,9 +197,8 @@ def _is_doubtful(
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
-    scores: dict[str, float | None] = {}
-    unusable: dict[str, str] = {}
-    explanations: dict[str, str] = {}
+    scores: dict[str, float | None] = dict.fromkeys(rubric.names)
+    unusable, explanations = {}, {}
     for name in rubric.names:
         member = found.get(name)
         if isinstance(member, Mapping):
@@ -203,9 +209,9 @@ def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: 
         value: Any = number_in(member.strip()) if isinstance(member, str) else member
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         # Neither NaN nor a number too large for a float lies in the range.
-        is_score = is_number and rubric.low <= value <= rubric.high
-        scores[name] = float(value) if is_score else None
-        if not is_score and member is not None:
+        if is_number and rubric.low <= value <= rubric.high:
+            scores[name] = float(value)
+        elif member is not None:
             unusable[name] = json.dumps(member)[:_LONGEST_RAW]
     return Verdict(parse, scores, unusable, explanations, is_marked)
 
@@ -235,12 +241,8 @@ def complete_members(text: str, names: Sequence[str]) -> list[Found]:
     """
     either = "|".join(map(re.escape, names))
     key = re.compile(rf'"\s{{0,9}}({either})\s{{0,9}}"\s{{0,9}}:\s{{0,99}}', re.IGNORECASE)
-    is_inside = _inside((read.start, read.end) for read in objects_in(text, VERDICT))
-    values = Values(text, VERDICT)
-    found = []
-    for match in key.finditer(text):
-        if is_inside(match.start()):
-            continue
+    values, found = Values(text, VERDICT), []
+    for match in key.finditer(_masked(text, objects_in(text, VERDICT))):
         try:
             read = values.at(match.end())
         except NotJsonError as error:
@@ -254,32 +256,24 @@ def complete_members(text: str, names: Sequence[str]) -> list[Found]:
     return found
 
 
-def pieces(text: str, marker: str, names: Sequence[str]) -> list[str]:
+def _pieces(text: str, marker: str, names: Sequence[str]) -> list[str]:
     """Return what stands before, between and behind the markers of a text, in whatever case.
 
     A marker inside an object, or inside a complete part of a broken one, divides nothing.
     """
-    marks = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
-    if not marks:
+    if marker.lower() not in text.lower():
         return [text]
-    spans = [(read.start, read.end) for read in objects_in(text, VERDICT)]
-    parts = [(part.read.start, part.read.end) for part in complete_members(text, names)]
-    is_inside = _inside(spans + parts)
-    found, begin = [], 0
-    for match in marks:
-        if not is_inside(match.start()):
-            found.append(text[begin : match.start()])
-            begin = match.end()
-    return [*found, text[begin:]]
+    parts = [part.read for part in complete_members(text, names)]
+    masked = _masked(text, [*objects_in(text, VERDICT), *parts])
+    marks = re.finditer(re.escape(marker), masked, re.IGNORECASE)
+    cuts = [0, *(place for mark in marks for place in mark.span()), len(text)]
+    return [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
 
 
-def _inside(spans: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
-    """Return what tells whether a place of a text lies in one of some spans."""
-    ordered = sorted(spans)
-    ends = list(accumulate((end for _, end in ordered), max))
-
-    def is_inside(place: int) -> bool:
-        before = bisect(ordered, place, key=itemgetter(0)) - 1
-        return before >= 0 and place < ends[before]
-
-    return is_inside
+def _masked(text: str, reads: Iterable[Read]) -> str:
+    """Return a text of the same length in which what stands in some values cannot be read."""
+    kept, last = [], 0
+    for start, end in sorted((read.start, read.end) for read in reads):
+        kept += [text[last:start], "\0" * (end - max(start, last))]
+        last = max(last, end)
+    return "".join([*kept, text[last:]])

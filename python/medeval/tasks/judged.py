@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -18,7 +18,7 @@ from medeval.tasks.task import AskedTask, JudgedTask, Method
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.judging.results import JudgingResults
+    from medeval.judging.results import JudgingResults, SubjectResult
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging, OnJudging
     from medeval.scoring.table import ScoreTable
@@ -77,8 +77,9 @@ def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
         replace(one, unanswered=reasons[one.id, one.sample])
         for one in cast("JudgedTask", task).subjects(record)
     ]
-    folder = record.folder / jury.folder
-    return Judging(subjects, jury, rubric, folder, answering_model=record.model)
+    return Judging(
+        subjects, jury, rubric, record.folder / jury.folder, answering_model=record.model
+    )
 
 
 def judge(
@@ -185,27 +186,27 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     takes it as 0, and HELM's score, which takes it as 1 of 5. With several samples of an item its
     score is the mean over them; items are drawn, in the order in which they came.
     """
-    from medeval.judging.judgments import mean_of
+    from medeval.judging.results import mean_of
     from medeval.scoring.table import Ratio, ScoreTable
 
-    rows = results.subjects
+    rows: dict[str, list[SubjectResult]] = {}
+    for row in results.subjects:
+        rows.setdefault(row.subject.id, []).append(row)
 
-    def column(scores: Iterable[float | None], *, is_share: bool = False) -> Ratio:
-        items: dict[str, list[float | None]] = {}
-        for row, score in zip(rows, scores, strict=True):
-            items.setdefault(row.subject.id, []).append(score)
-        return Ratio(list(map(mean_of, items.values())), is_share=is_share, reason=MISSING)
+    def column(score: Callable[[SubjectResult], float | None], is_share: bool = False) -> Ratio:
+        scores = [mean_of(map(score, own)) for own in rows.values()]
+        return Ratio(scores, is_share=is_share, reason=MISSING)
+
+    def dimension(name: str) -> Ratio:
+        return column(lambda row: row.scores.get(name))
 
     return ScoreTable(
         {
-            HEADLINE: column((row.pooled[plan.pooling] for row in rows), is_share=True),
-            "reward": column((row.reward for row in rows), is_share=True),
+            HEADLINE: column(lambda row: row.pooled(plan.pooling), is_share=True),
+            "reward": column(lambda row: row.reward, is_share=True),
             # On the rubric's scale, as the dimensions are.
-            "helm_jury_score": column(row.helm_jury_score for row in rows),
-            **{
-                f"judge_{name}": column(row.scores.get(name) for row in rows)
-                for name in results.prompt.rubric.names
-            },
+            "helm_jury_score": column(lambda row: row.helm_jury_score),
+            **{f"judge_{name}": dimension(name) for name in results.prompt.rubric.names},
         }
     )
 
@@ -216,15 +217,12 @@ def item_ids(results: JudgingResults) -> list[str]:
 
 
 def by_group(
-    groupings: Mapping[str, Mapping[str, str | None]],
-    results: JudgingResults,
-    plan: Jury,
-    method: Method,
+    groups: Sequence[Mapping[str, str | None]], results: JudgingResults, plan: Jury, method: Method
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     """Return the headline with its interval for each group.
 
     Args:
-        groupings: by name, the group of each item by its id.
+        groups: of each item, in the order of their scores: grouping to group.
         results: of the judging.
         plan: says how a jury's rewards become one.
         method: of the intervals.
@@ -235,23 +233,16 @@ def by_group(
     from medeval.scoring.groups import partition
     from medeval.scoring.table import Ratio, interval
 
-    items = item_ids(results)
+    if unknown := [name for name in method.groupings if name not in groups[0]]:
+        raise UserError(f"--by {unknown[0]}: there are {', '.join(groups[0])}.")
     rewards = judged_table(results, plan).columns[HEADLINE].item_scores
-    found: dict[str, dict[str, dict[str, float | None]]] = {}
-    if unknown := [name for name in method.groupings if name not in groupings]:
-        raise UserError(f"--by {unknown[0]}: there are {', '.join(groupings)}.")
-    for name, own in groupings.items():
-        found[name] = {}
-        for group, places in sorted(partition([own[item] or "none" for item in items]).items()):
+    found: dict[str, dict[str, dict[str, float | None]]] = {name: {} for name in groups[0]}
+    for name, own in found.items():
+        for group, places in sorted(partition([one[name] or "none" for one in groups]).items()):
             column = Ratio([rewards[at] for at in places], is_share=True, reason=MISSING)
-            estimate = interval(column, draws=method.n_iters, seed=method.seed)
-            found[name][group] = {
-                "n": float(len(places)),
-                "n_missing": float(estimate.n_undefined),
-                HEADLINE: estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-            }
+            value = interval(column, draws=method.n_iters, seed=method.seed)
+            own[group] = {"n": float(len(places)), "n_missing": float(value.n_undefined)}
+            own[group] |= {HEADLINE: value.value, "low": value.low, "high": value.high}
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC, in_full, verdict
 from tables import table
 
-from medeval.judging.judgments import Rewards, combined, helm_jury_score, pooled, rewards_of
+from medeval.judging.results import Rewards, combined, helm_jury_score, pooled, rewards_of
 from medeval.judging.verdict import read_verdict
 
 HALF = verdict(4, 3)

@@ -28,11 +28,13 @@ from tables import table
 from medeval.errors import UserError
 from medeval.judging.agreement import (
     STATISTICS,
+    HumanRatings,
     agreement_of,
+    human_agreement,
+    read_human_ratings,
     statistics,
 )
 from medeval.judging.audit import audit, length_bias
-from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")

@@ -59,7 +59,7 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert again.as_json() == one.results().as_json() == results.as_json()
     (found,), (judge,) = results.subjects, results.judges
     (judgment,) = found.judgments
-    assert (found.status, judgment["status"], judgment["reason"] or "") == (
+    assert (found.judge_status, judgment["status"], judgment["reason"] or "") == (
         *[row["status"]] * 2,
         row["reason"],
     )
@@ -201,5 +201,5 @@ def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict(tmp_path: Path)
         "unparseable",
     ]
     assert found.reward == pytest.approx((1.0 + 0.2) / 2)
-    assert found.reward_judged == found.pooled["median"] == pytest.approx(0.6)
+    assert found.reward_judged == found.reward_median == pytest.approx(0.6)
     assert dict(found.scores) == dict.fromkeys(RUBRIC.names, 3.0)

@@ -3,7 +3,7 @@
 Every file is checked against the size and the hash that git has of it, written beside its place and
 renamed; what is there and right is not fetched again. A complete cache needs no network.
 
-It is imported whenever a command starts, so the benchmark's own modules are imported when used.
+It is imported whenever a command starts, so what is slow to load is imported where it is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
@@ -24,12 +23,12 @@ from urllib.parse import quote
 import typer
 
 from medeval.errors import UserError
+from medeval.files import make_folder, replace_file
 from medeval.sources import LoadRequest, Source
+from medeval.tasks.mtsamples import notes
 
 if TYPE_CHECKING:
     import httpx2
-
-    from medeval.tasks.mtsamples.notes import ListedFile, Listing
 
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
@@ -84,35 +83,29 @@ def load(request: LoadRequest, options: Options) -> None:
             download that fails; what was fetched stays.
     """
     from medeval.load import load_rows
-    from medeval.tasks.mtsamples.notes import NOTES_FOLDER, read_notes
 
+    cache = options.cache_dir and options.cache_dir.expanduser()
+    if request.place is not None and (cache or options.download):
+        raise UserError("Name no DIR beside --cache-dir or --download: that goes into --cache-dir.")
     if options.download:
-        if request.place is not None:
-            raise UserError(
-                "--download fills the cache folder: name it with --cache-dir, not as DIR."
-            )
-        named = options.cache_dir or os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE
-        cache = Path(named).expanduser()
-        files, fetched = download(cache)
-        print(f"{cache / NOTES_FOLDER}: {files:,} notes, {fetched:,} of them fetched now.")
+        cache = cache or Path(os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE).expanduser()
+        print(download(cache))
         print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
         if os.environ.get(NOTES_VARIABLE):
             request.say(
                 f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download."
             )
         return
-    if request.place is not None and options.cache_dir is not None:
-        raise UserError("Name DIR or --cache-dir, not both.")
-    if options.cache_dir is not None:
-        fill_cache(options.cache_dir.expanduser())
+    if cache:
+        fill_cache(cache)
     variables = (NOTES_VARIABLE, CACHE_VARIABLE)
-    places = [request.place, options.cache_dir, *map(os.environ.get, variables)]
+    places = [request.place, cache, *map(os.environ.get, variables)]
     place = next((Path(one).expanduser() for one in places if one), None)
     if place is None:
         place = request.root / "demo" / "mtsamples"
         named = ", ".join(variables)
         request.say(f"No DIR and none of {named}: loading the synthetic demo, {place}.")
-    rows = ((note.filename, note.text, note.data_class) for note in read_notes(place).notes)
+    rows = ((one.filename, one.text, one.data_class) for one in notes.read_notes(place).notes)
     loaded = load_rows(rows, SOURCE, request)
     print(f"{place}: {loaded.rows:,} notes.")
     print(f"{loaded.schema}.notes: `dbt build --select mtsamples --target {request.target}`.")
@@ -126,27 +119,21 @@ def fill_cache(cache: Path) -> None:
     Raises:
         UserError: see `download`.
     """
-    from medeval.tasks.mtsamples.notes import NOTES_FOLDER, folder_of_notes, listing_of, note_paths
-
-    folder = folder_of_notes(cache)
-    names = {path.name for path in note_paths(folder)} if folder.exists() else set()
-    listing = listing_of(cache / NOTES_FOLDER)
-    if not names or (listing is not None and any(one.name not in names for one in listing.files)):
-        files, fetched = download(cache)
-        print(
-            f"medeval: {cache / NOTES_FOLDER}: {files:,} notes, {fetched:,} of them fetched now.",
-            file=sys.stderr,
-        )
+    folder = notes.folder_of_notes(cache)
+    names = {path.name for path in notes.note_paths(folder)} if folder.exists() else set()
+    listing = notes.listing_of(cache / notes.NOTES_FOLDER)
+    if not names or (listing and any(one.name not in names for one in listing.files)):
+        print(f"medeval: {download(cache)}", file=sys.stderr)
 
 
-def download(cache: Path) -> tuple[int, int]:
+def download(cache: Path) -> str:
     """Make a cache folder hold all notes of the pinned commit; show how far it has come.
 
     Args:
         cache: the folder; its `txt_files/` gets the notes, `listing.json` their names and hashes.
 
     Returns:
-        How many notes there are, and how many of them this call fetched.
+        A sentence with how many notes there are, and how many of them this call fetched.
 
     Raises:
         UserError: a file or the list cannot be fetched, has other bytes than git has, or cannot be
@@ -156,61 +143,49 @@ def download(cache: Path) -> tuple[int, int]:
     from rich.console import Console
     from rich.progress import track
 
-    from medeval.models.text_files import write_text
-    from medeval.tasks.mtsamples.notes import (
-        LISTING_FILE,
-        NOTES_FOLDER,
-        PINNED,
-        listing_of,
-        note_paths,
-    )
-
-    notes, fetched = cache / NOTES_FOLDER, 0
-    repository, folder, commit = PINNED
+    folder, fetched = cache / notes.NOTES_FOLDER, 0
+    repository, below, commit = notes.PINNED
     try:
         with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
-            listing = listing_of(notes)
-            if listing is None or listing.origin != PINNED:
-                url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
+            listing = notes.listing_of(folder)
+            if listing is None or listing.origin != notes.PINNED:
+                url = f"{API}/repos/{repository}/contents/{below}?ref={commit}"
                 listing = _fetch(client, url, _listing)
                 # Before the first note: a download that stops is known to be incomplete.
-                write_text(cache / LISTING_FILE, listing.model_dump_json(indent=1) + "\n")
-            console, is_shown = Console(stderr=True), sys.stderr.isatty()
+                make_folder(cache)
+                text = listing.model_dump_json(indent=1) + "\n"
+                replace_file(cache / notes.LISTING_FILE, text.encode())
+            console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
             for file in track(
-                listing.files, "notes", console=console, transient=True, disable=not is_shown
+                listing.files, "notes", console=console, transient=True, disable=is_hidden
             ):
-                path = notes / file.name
-                if path.exists() and file.is_content(path.read_bytes()):
-                    continue
-                # Names hold `#`, which would end the path of an address.
-                url = f"{RAW}/{repository}/{commit}/{folder}/{quote(file.name, safe='')}"
-                write_text(path, _fetch(client, url, partial(_checked, file)))
-                fetched += 1
+                path = folder / file.name
+                if not (path.exists() and file.is_content(path.read_bytes())):
+                    # Names hold `#`, which would end the path of an address.
+                    url = f"{RAW}/{repository}/{commit}/{below}/{quote(file.name, safe='')}"
+                    content = _fetch(client, url, file.checked)
+                    make_folder(folder)
+                    replace_file(path, content)
+                    fetched += 1
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
-    listing.check_complete(notes, {path.name for path in note_paths(notes)})
-    return len(listing.files), fetched
+    listing.check_complete(folder, {path.name for path in notes.note_paths(folder)})
+    return f"{folder}: {len(listing.files):,} notes, {fetched:,} of them fetched now."
 
 
-def _listing(content: bytes) -> Listing:
+def _listing(content: bytes) -> notes.Listing:
     """Read what GitHub's contents API says of a folder; what is no `.txt` is no note."""
-    from medeval.tasks.mtsamples.notes import PINNED, Listing
-
     answer = json.loads(content)
     if not isinstance(answer, list) or len(answer) >= _LONGEST_LIST:
         raise ValueError(f"no list of fewer than {_LONGEST_LIST:,} files, so it may be cut")
     try:
         files = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
-        about = dict(zip(("repository", "folder", "commit"), PINNED, strict=True))
-        return Listing.model_validate({**about, "files": sorted(files, key=itemgetter("name"))})
+        about = dict(zip(("repository", "folder", "commit"), notes.PINNED, strict=True))
+        return notes.Listing.model_validate(
+            {**about, "files": sorted(files, key=itemgetter("name"))}
+        )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise ValueError("a list of files with one that cannot be used") from None
-
-
-def _checked(file: ListedFile, content: bytes) -> bytes:
-    if not file.is_content(content):
-        raise ValueError("other bytes than those of the commit")
-    return content
 
 
 def _fetch(client: httpx2.Client, url: str, read: Callable[[bytes], Read]) -> Read:
@@ -222,21 +197,22 @@ def _fetch(client: httpx2.Client, url: str, read: Callable[[bytes], Read]) -> Re
     import httpx2
 
     for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
+        time.sleep(FIRST_WAIT * 2 ** (attempt - 1) if attempt else 0)
         try:
             response = client.get(url)
             if response.status_code == HTTPStatus.OK:
                 return read(response.content)
-            status, limit = response.status_code, response.headers.get("x-ratelimit-remaining")
-            met = f"HTTP status {status}"
-            if status == HTTPStatus.FORBIDDEN and limit == "0":
+            met = f"HTTP status {response.status_code}"
+            if response.headers.get("x-ratelimit-remaining") == "0":
                 met += ", GitHub's limit of requests an hour is used up"
-            if status != HTTPStatus.TOO_MANY_REQUESTS and not response.is_server_error:
+            if (
+                response.status_code != HTTPStatus.TOO_MANY_REQUESTS
+                and not response.is_server_error
+            ):
                 break
         except (httpx2.HTTPError, ValueError) as error:
             met = str(error) or type(error).__name__
     raise UserError(
         f"{url} cannot be fetched: {met}. What is in the cache stays; the same command goes on from"
-        " there. Notes that you have otherwise can be named in MEDEVAL_MTSAMPLES."
+        f" there. Notes that you have otherwise can be named in {NOTES_VARIABLE}."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -84,11 +83,6 @@ def read_warehouse(*, as_built: bool) -> tuple[list[Example], str, str, str]:
 def as_lines(examples: Sequence[Example]) -> str:
     """Return examples as JSON Lines, the same text for the same examples."""
     return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
-
-
-def sha256_of(examples: Sequence[Example]) -> str:
-    """Return the hash by which a run knows its examples again."""
-    return hashlib.sha256(as_lines(examples).encode()).hexdigest()
 
 
 def read_kept(folder: Path) -> list[Example]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -31,11 +30,11 @@ PINNED = (
 # In the cache folder: the notes, and beside them the list of what a download brings.
 NOTES_FOLDER = "txt_files"
 LISTING_FILE = "listing.json"
+Form = Literal["folder", "lines", "lines.gz"]
 DOWNLOAD = "`python -m medeval load mtsamples --download`"
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """One note: the name of its file, what is in it, and the class that it says it is of."""
 
     filename: str
@@ -43,8 +42,7 @@ class Note:
     data_class: str = ""
 
 
-@dataclass(frozen=True)
-class Notes:
+class Notes(NamedTuple):
     """The notes of a place.
 
     Attributes:
@@ -53,7 +51,7 @@ class Notes:
         notes: the notes in the order of their names' bytes.
     """
 
-    form: Literal["folder", "lines", "lines.gz"]
+    form: Form
     paths: Sequence[Path]
     notes: Sequence[Note]
 
@@ -70,35 +68,30 @@ def read_notes(place: Path) -> Notes:
         UserError: there is no note, a download is not complete, two notes have one name, or a file
             or line cannot be read as text in UTF-8; naming it.
     """
+    name = place.name.lower()
     if place.is_dir():
         found = _in_folder(folder_of_notes(place))
-    elif place.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        is_packed = place.name.lower().endswith(".gz")
-        notes = list(_in_lines(place, is_packed=is_packed))
-        found = Notes("lines.gz" if is_packed else "lines", [place], notes)
-    elif place.exists():
-        raise UserError(
-            f"{place} is neither a folder of .txt files nor a .jsonl or .jsonl.gz file."
-        )
+    elif name.endswith((".jsonl", ".jsonl.gz")):
+        form: Form = "lines.gz" if name.endswith(".gz") else "lines"
+        found = Notes(form, [place], list(_in_lines(place, form)))
     else:
-        raise UserError(
-            f"There is no {place}. Name a folder of .txt files or a .jsonl file, or get the public"
-            f" notes with {DOWNLOAD}."
-        )
+        told = "is neither a folder of .txt files nor a .jsonl or .jsonl.gz file"
+        told = told if place.exists() else f"is not there. {DOWNLOAD} gets the public notes"
+        raise UserError(f"{place} {told}.")
+    is_folder = found.form == "folder"
     if not found.notes:
-        what = "no .txt file" if found.form == "folder" else "no note"
+        what = "no .txt file" if is_folder else "no note"
         raise UserError(f"{place} holds {what}. {DOWNLOAD} gets the public notes.")
     # An example's id is the name without `.txt`.
     seen: dict[str, str] = {}
     for number, note in enumerate(found.notes, start=1):
         stem = note.filename[:-4] if note.filename.lower().endswith(".txt") else note.filename
         # Names of files are shown. What a line calls its name may be a text, so its place is.
-        shown = repr(note.filename) if found.form == "folder" else f"its note {number}"
+        shown = repr(note.filename) if is_folder else f"its note {number}"
         if stem in seen:
             raise UserError(f"{place} holds two notes of one name: {seen[stem]} and {shown}.")
         seen[stem] = shown
-    ordered = sorted(found.notes, key=lambda note: note.filename.encode())
-    return Notes(found.form, found.paths, ordered)
+    return found._replace(notes=sorted(found.notes, key=lambda note: note.filename.encode()))
 
 
 def folder_of_notes(place: Path) -> Path:
@@ -137,22 +130,17 @@ def _in_folder(folder: Path) -> Notes:
 def _text_of(path: Path) -> str:
     try:
         path.name.encode()
-    except UnicodeEncodeError:
-        shown = path.name.encode(errors="surrogateescape")
-        raise UserError(
-            f"The name of the file {shown!r} in {path.parent} is not UTF-8. Rename it."
-        ) from None
-    try:
         return _checked(path.read_bytes().decode("utf-8"))
     except OSError as error:
-        raise UserError(f"The note {path} cannot be read: {error.strerror}.") from error
+        told = f"cannot be read: {error.strerror}"
+    except UnicodeEncodeError:
+        shown = path.name.encode(errors="surrogateescape")
+        raise UserError(f"The file name {shown!r} in {path.parent} is not UTF-8.") from None
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"The note {path} is not text in UTF-8: {error.reason} at byte {error.start}."
-            " Save it as UTF-8."
-        ) from None
+        told = f"is not text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8"
     except ValueError as error:
-        raise UserError(f"The note {path} {error}.") from None
+        told = str(error)
+    raise UserError(f"The note {path} {told}.")
 
 
 def _checked(text: str) -> str:
@@ -164,18 +152,17 @@ def _checked(text: str) -> str:
     return text
 
 
-def _in_lines(path: Path, *, is_packed: bool) -> Iterator[Note]:
+def _in_lines(path: Path, form: Form) -> Iterator[Note]:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    if is_packed:
+    if form == "lines.gz":
         content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):
-        if not line.strip():
-            continue
         try:
-            yield _note_of(line)
+            if line.strip():
+                yield _note_of(line)
         except UnicodeDecodeError:
             # What the decoder says holds the text.
             raise UserError(f"{path}, line {number} is not text in UTF-8.") from None
@@ -227,6 +214,12 @@ class ListedFile(BaseModel):
         is_as_long = len(content) == self.size
         return is_as_long and hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.sha
 
+    def checked(self, content: bytes) -> bytes:
+        """Return the bytes if they are those of the file; else raise a ValueError."""
+        if not self.is_content(content):
+            raise ValueError("other bytes than those of the commit")
+        return content
+
 
 class Listing(BaseModel):
     """The notes of a folder of a repository at a commit."""
@@ -258,10 +251,8 @@ class Listing(BaseModel):
                 f" {len(missing)}, {missing[0]!r} among them. Complete it with {DOWNLOAD}."
             )
         if others := sorted(set(names) - expected):
-            raise UserError(
-                f"{notes} holds notes that are not of the download ({len(others)}, {others[0]!r}"
-                " among them). Move them away."
-            )
+            told = f"{len(others)}, {others[0]!r} among them"
+            raise UserError(f"{notes} holds notes that are not of the download ({told}).")
 
 
 def listing_of(notes: Path) -> Listing | None:

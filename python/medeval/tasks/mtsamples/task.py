@@ -6,9 +6,12 @@ import hashlib
 import json
 import random
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby, permutations
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -23,14 +26,7 @@ from medeval.models.text_files import write_text
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.mtsamples.download import fill_cache
-from medeval.tasks.mtsamples.export import (
-    FILE,
-    Example,
-    as_lines,
-    read_kept,
-    read_warehouse,
-    sha256_of,
-)
+from medeval.tasks.mtsamples.export import FILE, Example, as_lines, read_kept, read_warehouse
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -40,7 +36,7 @@ from medeval.text import split_thinking
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
     from medeval.judging.prompt import Subject
-    from medeval.judging.results import JudgingResults
+    from medeval.judging.results import JudgingResults, SubjectResult
     from medeval.judging.rubric import Rubric
     from medeval.scoring.compare import Difference
 
@@ -48,14 +44,8 @@ NAME = "mtsamples_procedures"
 SETTINGS = "mtsamples"
 PROMPT_VERSION = "mtsamples-1"
 RESULTS = "results.jsonl"
-# The benchmark's own sentence, word for word.
-INSTRUCTION = (
-    "Here are information about a patient, return a reasonable treatment plan for the patient."
-)
-_THINK = (
-    f"{INSTRUCTION} First think it through between <think> and </think>, then give the plan after"
-    " the closing tag."
-)
+# The benchmark's own instruction, word for word, and what the demo's plan is made of.
+_TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 
 
 class MtsamplesOptions(TaskOptions):
@@ -77,7 +67,9 @@ class MtsamplesOptions(TaskOptions):
 
     def messages(self, question: str) -> list[Message]:
         """Return the conversation about one note."""
-        instruction = _THINK if self.use_think else INSTRUCTION
+        instruction: str = _TEXTS["instruction"]
+        if self.use_think:
+            instruction += f" {_TEXTS['think']}"
         if self.prompt_style == "helm":
             text = f"{instruction}\n\nPatient Notes: {question}\nAnswer:"
             return [{"role": "user", "content": text}]
@@ -89,7 +81,7 @@ class MtsamplesOptions(TaskOptions):
     @property
     def prompt_sha256(self) -> str:
         """The hash of the prompt without a note in it."""
-        return hashlib.sha256(str(self.messages("")).encode()).hexdigest()
+        return _sha256(str(self.messages("")))
 
     def split(self, reply: str, reasoning: str = "") -> tuple[str, str]:
         """Return what judges get of a reply, thinking in tags still in it, and what was thought.
@@ -136,21 +128,18 @@ class MtsamplesTask(SampleTask, JudgedTask):
     @classmethod
     def start(cls, named: str, options: MtsamplesOptions) -> Self:
         """See `Task`: the examples that the warehouse holds; an empty cache folder is filled."""
-        given = options.cache_dir
-        cache = None if given is None else Path(given).expanduser().resolve()
-        if cache is not None:
-            fill_cache(cache)
+        cache = options.cache_dir and str(Path(options.cache_dir).expanduser().resolve())
+        if cache:
+            fill_cache(Path(cache))
         build = f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`"
         try:
             # The folder names the notes as a variable does.
             examples, rule_version, place, data_class = read_warehouse(
-                as_built=options.as_built or cache is not None
+                as_built=options.as_built or bool(cache)
             )
         except UserError as error:
-            raise (
-                error if cache is None else UserError(f"{error} For {cache}: {build}.")
-            ) from None
-        if cache is not None and place not in (str(cache), str(cache / NOTES_FOLDER)):
+            raise UserError(f"{error} For {cache}: {build}." if cache else str(error)) from None
+        if cache and place not in (cache, f"{cache}/{NOTES_FOLDER}"):
             raise UserError(
                 f"The warehouse holds the examples of {place}, not of {cache}. Build them first:"
                 f" {build}."
@@ -165,7 +154,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         asked = record.settings[SETTINGS]
         kept = {name: asked[name] for name in ("use_think", "prompt_style", "samples")}
         examples, data_class = read_kept(record.folder), asked.get("data_class")
-        if sha256_of(examples) != asked["sha256"]:
+        if _sha256(as_lines(examples)) != asked["sha256"]:
             raise UserError(f"The examples in {record.folder} are not those that were asked about.")
         return cls(examples, MtsamplesOptions(**kept), str(asked["rule_version"]), data_class)
 
@@ -181,7 +170,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         return {
             SETTINGS: {
                 "examples": len(self.examples),
-                "sha256": sha256_of(self.examples),
+                "sha256": _sha256(as_lines(self.examples)),
                 "rule_version": self.rule_version,
                 "prompt_sha256": self.options.prompt_sha256,
                 **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
@@ -212,17 +201,13 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`; by the rule-based judge."""
-        from medeval.judging.judgments import rewards_of
         from medeval.judging.jury import LocalJudge
+        from medeval.judging.results import mean_of, rewards_of
 
-        judge = LocalJudge(self.rubric)
-        rewards = [
-            rewards_of(judge.scores(one.answer, other.answer), self.rubric)["reward"]
-            for one in self.examples
-            for other in self.examples
-            if one is not other
-        ]
-        return sum(rewards) / len(rewards) if rewards else 0.0
+        judge, answers = LocalJudge(self.rubric), [one.answer for one in self.examples]
+        pairs = permutations(answers, 2)
+        scores = (judge.scores(one, other) for one, other in pairs)
+        return mean_of(rewards_of(own, self.rubric)["reward"] for own in scores) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -232,117 +217,115 @@ class MtsamplesTask(SampleTask, JudgedTask):
         """See `JudgedTask`."""
         from medeval.judging.prompt import Subject
 
-        answers = [(one, self._by_id[one.item]) for one in self._answers(record)]
-        texts = [self.options.split(one.text, one.reasoning)[0] for one, _ in answers]
-        return [
-            Subject(one.item, asked.question, text, asked.answer, self.data_class, one.sample)
-            for (one, asked), text in zip(answers, texts, strict=True)
-        ]
+        subjects = []
+        for one in self._answers(record):
+            text, asked = self.options.split(one.text, one.reasoning)[0], self._by_id[one.item]
+            about = (asked.question, text, asked.answer, self.data_class, one.sample)
+            subjects.append(Subject(one.item, *about))
+        return subjects
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; writes one row an answer into the run's folder."""
-        from medeval.judging.judgments import without_texts
-        from medeval.judging.results import judge_feedback
-
         record = read_record(folder)
         results, plan = results_of_run(self, record)
-        rows: list[dict[str, Any]] = []
-        for answer, result in zip(self._answers(record), results.subjects, strict=True):
-            example = self._by_id[answer.item]
-            rows.append(
-                {
-                    "example_id": example.example_id,
-                    "sample": answer.sample,
-                    "source_index": example.source_index,
-                    "prompt": self.options.messages(example.question),
-                    "completion": [{"role": "assistant", "content": answer.text}],
-                    "question": example.question,
-                    "answer": example.answer,
-                    "extracted_section": example.extracted_section,
-                    "answer_text": result.subject.judged,
-                    "think_text": self.options.split(answer.text, answer.reasoning)[1],
-                    "outcome": None if answer.outcome is None else str(answer.outcome),
-                    "finish_reason": answer.finish_reason or None,
-                    "usage": dict(answer.usage),
-                    "seconds": answer.measured.get("seconds"),
-                    "attempts": answer.measured.get("attempts"),
-                    "model": answer.model or None,
-                    "prompt_version": self.prompt_version,
-                    "prompt_sha256": self.options.prompt_sha256,
-                    "rule_version": self.rule_version,
-                    "reward": result.reward,
-                    "reward_judged": result.pooled[plan.pooling],
-                    "helm_jury_score": result.helm_jury_score,
-                    "judge_status": str(result.status),
-                    "reason": result.reason or None,
-                    "judgments": [without_texts(one) for one in result.judgments],
-                    "judge_prompt": results.prompt.version,
-                    "possible_injection": bool(result.injection_signs),
-                    "info": {
-                        "filename": example.filename,
-                        "extracted_section": example.extracted_section,
-                        "procedure_note": example.question,
-                        "reference_plan": example.answer,
-                        "judge_feedback": judge_feedback(result),
-                    },
-                }
-            )
+        answers = zip(self._answers(record), results.subjects, strict=True)
+        rows = [
+            self._row(answer, result, plan) | {"judge_prompt": results.prompt.version}
+            for answer, result in answers
+        ]
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_text(folder / RESULTS, text)
         return self._scored(record, results, plan, method)
+
+    def _row(self, answer: Answer, result: SubjectResult, plan: Jury) -> dict[str, Any]:
+        """Return what `results.jsonl` says of an answer."""
+        from medeval.judging.results import without_texts
+
+        example = self._by_id[answer.item]
+        return {
+            "example_id": example.example_id,
+            "sample": answer.sample,
+            "source_index": example.source_index,
+            "prompt": self.options.messages(example.question),
+            "completion": [{"role": "assistant", "content": answer.text}],
+            "question": example.question,
+            "answer": example.answer,
+            "extracted_section": example.extracted_section,
+            "answer_text": result.subject.judged,
+            "think_text": self.options.split(answer.text, answer.reasoning)[1],
+            "outcome": answer.outcome and str(answer.outcome),
+            "finish_reason": answer.finish_reason or None,
+            "usage": dict(answer.usage),
+            **{name: answer.measured.get(name) for name in ("seconds", "attempts")},
+            "model": answer.model or None,
+            "prompt_version": self.prompt_version,
+            "prompt_sha256": self.options.prompt_sha256,
+            "rule_version": self.rule_version,
+            "reward": result.reward,
+            "reward_judged": result.pooled(plan.pooling),
+            "helm_jury_score": result.helm_jury_score,
+            "judge_status": result.judge_status,
+            "reason": result.reason,
+            "judgments": [without_texts(one) for one in result.judgments],
+            "possible_injection": bool(result.injection_signs),
+            "info": {
+                "filename": example.filename,
+                "extracted_section": example.extracted_section,
+                "procedure_note": example.question,
+                "reference_plan": example.answer,
+                "judge_feedback": judge_feedback(result),
+            },
+        }
 
     def compare(
         self, first: Path, other: MtsamplesTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `Task`."""
-        found = []
+        judgings, scored = [], []
         for task, folder in ((self, first), (other, second)):
             record = read_record(folder)
             results, plan = results_of_run(task, record)
-            scored = task._scored(record, results, plan, Method(0, method.seed))
-            found.append((plan.same_judging(), scored.result))
-        (judging, scored_first), (its_judging, scored_second) = found
+            judgings.append(plan.same_judging())
+            scored.append(task._scored(record, results, plan, Method(0, method.seed)).result)
         if self._by_id != other._by_id:
             raise UserError(f"{first} and {second} were asked about other examples.")
-        if judging != its_judging:
+        if judgings[0] != judgings[1]:
             raise UserError(
                 f"{first} and {second} were judged by other judges, or otherwise. Have both judged"
                 " alike: `python -m medeval judge`."
             )
-        return paired_differences(scored_first, scored_second, "example_id", method)
+        return paired_differences(scored[0], scored[1], "example_id", method)
 
     def _scored(
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
         from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged import (
-            HEADLINE,
-            by_group,
-            item_ids,
-            judged_table,
-            judging_facts,
-        )
+        from medeval.tasks.judged import HEADLINE, by_group, judged_table, judging_facts
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
-        items = item_ids(results)
-        statuses: dict[str, list[str]] = {item: [] for item in items}
+        statuses: dict[str, list[str]] = {}
         for one in results.subjects:
-            statuses[one.subject.id].append(str(one.status))
-        asked = [self._by_id[item] for item in items]
-        groupings: dict[str, dict[str, str | None]] = {
-            "extracted_section": {one.example_id: one.extracted_section for one in asked},
-            "medical_specialty": {one.example_id: one.medical_specialty for one in asked},
-            "leak": {one.example_id: "leaked" if one.leak else "not leaked" for one in asked},
-        }
+            statuses.setdefault(one.subject.id, []).append(one.judge_status)
+        asked = [self._by_id[item] for item in statuses]
+        groupings = [
+            {
+                "extracted_section": one.extracted_section,
+                "medical_specialty": one.medical_specialty,
+                "leak": "leaked" if one.leak else "not leaked",
+            }
+            for one in asked
+        ]
         groups = by_group(groupings, results, plan, method)
-        settings = record.settings[SETTINGS]
-        data = {
-            "sha256": settings["sha256"],
-            "data_class": strictest([self.data_class]),
-            "examples": settings["examples"],
-            "truncation": self.examples[0].truncation,
+        data = {name: record.settings[SETTINGS][name] for name in ("sha256", "examples")}
+        data["data_class"] = strictest([self.data_class])
+        data["truncation"] = self.examples[0].truncation
+        facts = facts_of_run(record, self.items(record.limit)) | {
+            "data": data,
+            "judging": judging_facts(results, plan),
+            "warnings": list(results.warnings),
+            "groups": groups,
         }
         return task_score(
             record.task,
@@ -351,14 +334,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
             judged_table(results, plan),
             method,
             [{"example_id": one.example_id, "filename": one.filename} for one in asked],
-            [{"judge_status": statuses[item]} for item in items],
-            {
-                **facts_of_run(record, self.items(record.limit)),
-                "data": data,
-                "judging": judging_facts(results, plan),
-                "warnings": list(results.warnings),
-                "groups": groups,
-            },
+            [{"judge_status": own} for own in statuses.values()],
+            facts,
             warnings=results.warnings,
             groups=groups,
         )
@@ -371,25 +348,43 @@ class MtsamplesTask(SampleTask, JudgedTask):
         return {one.example_id: one for one in self.examples}
 
 
+def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
+    """Return one entry for each round of judging, as MedARC's environment does.
+
+    An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
+    judge also `scores` and `raw_judge`. It holds what the judges wrote.
+    """
+    from medeval.judging.results import combined
+
+    feedback = []
+    in_rounds = sorted(result.judgments, key=itemgetter("repeat"))
+    for _, own in groupby(in_rounds, itemgetter("repeat")):
+        judgments, rows = [*own], []
+        for each in judgments:
+            said = each["explanations"]
+            scores = {
+                name: {"score": score, "explanation": said.get(name, "")}
+                for name, score in each["scores"].items()
+            }
+            row = {"judge": each["judge"], "model": each["model"], "raw": each["reply"]}
+            rows.append({**row, "error": each["reason"], "scores": scores, "score": each["reward"]})
+        entry: dict[str, Any] = {"judges": rows, "score": combined(judgments)["reward"]}
+        if len(rows) == 1:
+            entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
+        feedback.append(entry)
+    return feedback
+
+
 def demo_plan(question: str) -> str:
     """Return the plan of a model that needs no network: sentences of the note, and what is usual.
 
     What it earns says nothing but that the way from note to reward works.
     """
-    useful = (
-        r"diagnos|follow|return|medicat|antibiot|pain|continue|recommend|procedure|complication"
-    )
-    sentences = [
-        re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", found.strip())
-        for found in re.findall(r"[^.\n]+\.", question)
-    ]
-    told = [one for one in sentences if re.search(useful, one, re.IGNORECASE)]
-    return " ".join(
-        [
-            *told[-4:],
-            "Observe until awake and stable.",
-            "Give medication for pain as needed.",
-            "Follow up in clinic in one to two weeks.",
-            "Return at once for fever, bleeding or worsening pain.",
-        ]
-    )
+    sentences = (one.strip() for one in re.findall(r"[^.\n]+\.", question))
+    told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
+    useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
+    return " ".join([*useful[-4:], *_TEXTS["usual"]])
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
