@@ -153,7 +153,7 @@ class FolderScores:
         # The resamples of the harness are scored by themselves; all metrics of one set at once.
         if given != self._replies:
             record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
-            record._folder = self._folder
+            record.folder = self._folder
             task = registry.resume(record)
             if not isinstance(task, SampleTask):
                 raise UserError(f"{self._folder} is of {task.name}, which is a conversation.")
