@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
@@ -16,8 +15,6 @@ from medeval.models.text_files import write_text
 from medeval.reporting.report import LINE_CELLS, Line, page, said
 from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
 
-# A report may come from elsewhere: what it states is no reason to draw for hours.
-_MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
 
 _HEADER = ("rank", "model", "score", *LINE_CELLS, "n_tasks")
@@ -136,8 +133,8 @@ class _Entry:
         times = Counter(one.task_id for one in results)
         # The mean over several results of one task has no interval of theirs.
         self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
-        bootstrap = said(report.metadata, "bootstrap")
-        draws, seed = (_count(bootstrap.get(name)) for name in ("draws", "seed"))
+        drawn = said(report.metadata, "bootstrap")
+        draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
         # By task, what its rolled-up scores are made of.
         self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
         for task_id in (*report.task_scores, *self._only):
@@ -145,7 +142,7 @@ class _Entry:
             made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
             self._made_of[task_id] = made
             if only := self._only.get(task_id):
-                self._scores[task_id] = TaskScores(only, made, min(draws, _MOST_DRAWS), seed)
+                self._scores[task_id] = TaskScores(only, made, draws, seed)
 
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
@@ -164,13 +161,8 @@ class _Entry:
         about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Line(name, "metric", value, interval, interval.n if interval else None)
-        n, undefined = (sum(_count(one.get(k)) for one in about) for k in ("n", "n_undefined"))
+        n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))
         return Line(name, "metric", value, interval, n, undefined)
-
-
-def _count(value: Any) -> int:
-    """Return a number that a report states; 0 for what is none."""
-    return value if isinstance(value, int) and value >= 0 else 0
 
 
 def _check(reports: Sequence[BenchmarkReport]) -> None:

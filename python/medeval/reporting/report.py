@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
-
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
@@ -149,11 +147,8 @@ def shown_interval(interval: Interval | None) -> str:
 
 
 def read_interval(value: Any) -> Interval | None:
-    """Return an interval from metadata; None for anything else."""
-    try:
-        return Interval.model_validate(value)
-    except ValidationError:
-        return None
+    """Return an interval from metadata; None for nothing."""
+    return Interval.model_validate(value) if value else None
 
 
 def said(metadata: Any, *path: str) -> Mapping[str, Any]:
