@@ -72,9 +72,8 @@ def evaluate(
     from medeval.judging.jury import jury_of
     from medeval.tasks.for_reports import report_of
     from medeval.tasks.judged import judge, judged
-    from medeval.tasks.models import ModelChoice
     from medeval.tasks.task import Method
-    from medeval.tasks.task_run import TaskRun
+    from medeval.tasks.task_run import ModelChoice, TaskRun
 
     asked = registry.start(task, options or {})
     name = model if isinstance(model, str) else getattr(model, "__qualname__", "function")

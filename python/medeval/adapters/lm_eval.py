@@ -142,7 +142,7 @@ class FolderScores:
         # The resamples of the harness are scored by themselves; all metrics of one set at once.
         if given != self._replies:
             record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
-            record._folder = self._folder
+            record.folder = self._folder
             task = cast("SampleTask", registry.resume(record))  # no others are written
             known = {(item.id, item.sample): item for item in task.items()}
             pairs = [(known[item, sample], text) for item, sample, text in given]

@@ -43,11 +43,10 @@ from medeval.inference.run import AUDIT, RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, judged, judgings_with
-from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_arguments, parse_parameters
 from medeval.tasks.run_record import RUNS, read_record, warning_of_cut_prompts
 from medeval.tasks.task import DEMO, AskedTask
-from medeval.tasks.task_run import TaskRun
+from medeval.tasks.task_run import ModelChoice, TaskRun
 from medeval.terminal import Terminal, warn
 
 # What a run is begun with, and no other start may change.

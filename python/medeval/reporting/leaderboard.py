@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
-from medeval.reporting.lines import LINE_CELLS, Line, page, said
-from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
+from medeval.reporting.report import LINE_CELLS, Line, page, said
+from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
 
-# A report may come from elsewhere: what it states is no reason to draw for hours.
-_MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
 
 _HEADER = ("rank", "model", "score", *LINE_CELLS, "n_tasks")
@@ -100,26 +97,27 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     if not columns:
         raise UserError("The reports have no score of any task in common.")
     # The combined score, else what all tasks name as their headline, else the first.
-    metadata = [one.metadata for report in reports for one in report.detailed_results]
-    headlines = {str(about.get("headline", "")) for about in metadata}
+    results = [one for report in reports for one in report.detailed_results]
+    headlines = {str(one.metadata.get("headline", "")) for one in results}
     usual = [str(entries[0].combined.get("name")), *(headlines if len(headlines) == 1 else ())]
     ranking = by or next((name for name in usual if name in columns), next(iter(columns)))
     if ranking not in columns:
         raise UserError(f"Not all reports have {ranking!r}. They share {', '.join(columns)}.")
     columns = {ranking: columns[ranking], **columns}
-    rows = [
-        (name, {column: entry.cell(column, tasks) for column, tasks in columns.items()}, entry)
-        for name, entry in zip(_names(reports), entries, strict=True)
-    ]
-    results = entries[0].report.detailed_results
     about = next(filter(None, (said(one.metadata, "metrics", ranking) for one in results)), {})
     sign = 1 if about.get("direction") == "lower" else -1
-    rows.sort(key=lambda row: (sign * (row[1][ranking].value or 0.0), row[0]))
-    values = [cells[ranking].value for _, cells, _ in rows]
-    ranked = [
-        Row(values.index(cells[ranking].value) + 1, name, cells, entry.failed)
-        for name, cells, entry in rows
+    rows = [
+        Row(
+            0,
+            name,
+            {column: entry.cell(column, columns[column]) for column in columns},
+            entry.failed,
+        )
+        for name, entry in zip(_names(reports), entries, strict=True)
     ]
+    rows.sort(key=lambda row: (sign * (row.cells[ranking].value or 0.0), row.model))
+    values = [row.cells[ranking].value for row in rows]
+    ranked = [replace(row, rank=values.index(row.cells[ranking].value) + 1) for row in rows]
     return Leaderboard(ranking, columns, ranked, _notes(entries, columns, ranked))
 
 
@@ -127,29 +125,24 @@ class _Entry:
     """A report with what its scores are made of."""
 
     def __init__(self, report: BenchmarkReport) -> None:
-        self.report = report
+        self.report, results = report, report.detailed_results
         self.combined = said(report.metadata, "combined")
-        results, bootstrap = report.detailed_results, said(report.metadata, "bootstrap")
         self.failed = sorted(
             {one.task_id for one in results if one.metadata.get("status") == "error"}
         )
         times = Counter(one.task_id for one in results)
         # The mean over several results of one task has no interval of theirs.
         self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
+        drawn = said(report.metadata, "bootstrap")
+        draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
         # By task, what its rolled-up scores are made of.
-        self._made_of = {
-            task_id: made_of_others(
-                report.task_scores.get(task_id, {}),
-                said(report.metadata, "categories", task_id),
-                self.combined,
-            )
-            for task_id in (*report.task_scores, *self._only)
-        }
-        draws, seed = (_count(bootstrap.get(name)) for name in ("draws", "seed"))
-        self._scores = {
-            task_id: TaskScores(one, self._made_of[task_id], min(draws, _MOST_DRAWS), seed)
-            for task_id, one in self._only.items()
-        }
+        self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
+        for task_id in (*report.task_scores, *self._only):
+            categories = said(report.metadata, "categories", task_id)
+            made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
+            self._made_of[task_id] = made
+            if only := self._only.get(task_id):
+                self._scores[task_id] = TaskScores(only, made, draws, seed)
 
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
@@ -168,13 +161,8 @@ class _Entry:
         about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Line(name, "metric", value, interval, interval.n if interval else None)
-        n, undefined = (sum(_count(one.get(k)) for one in about) for k in ("n", "n_undefined"))
+        n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))
         return Line(name, "metric", value, interval, n, undefined)
-
-
-def _count(value: Any) -> int:
-    """Return a number that a report states; 0 for what is none."""
-    return value if isinstance(value, int) and value >= 0 else 0
 
 
 def _check(reports: Sequence[BenchmarkReport]) -> None:
@@ -184,47 +172,43 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
     """
     known: dict[tuple[str, str], tuple[str, str]] = {}
     for report in reports:
+        whose = f"The report of {report.model_id!r}"
         hashed = {one.task_id for one in report.detailed_results if one.metadata.get("task_hash")}
         for task_id, scores in report.task_scores.items():
             if scores and task_id not in hashed and len(reports) > 1:
                 raise UserError(
-                    f"The report of {report.model_id!r} does not say which content of task"
-                    f" {task_id!r} it scored (task_hash). Evaluate it anew."
+                    f"{whose} does not say which content of task {task_id!r} it scored"
+                    " (task_hash). Evaluate it anew."
                 )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
             content = {"content": about["task_hash"][:12]} if about.get("task_hash") else {}
-            for what, told in {**content, **said(about, "scored_as")}.items():
-                way = str(told)
-                first_model, first = known.setdefault((task_id, what), (report.model_id, way))
-                if way != first:
+            for what, way in {**content, **said(about, "scored_as")}.items():
+                first = known.setdefault((task_id, what), (report.model_id, str(way)))
+                if first[1] != str(way):
                     raise UserError(
                         f"Task {task_id!r} has other {what} in the report of {report.model_id!r}"
-                        f" ({way}) than in that of {first_model!r} ({first}): the scores cannot"
-                        " stand side by side. Evaluate both on one content and score them in one"
-                        " way."
+                        f" ({way}) than in that of {first[0]!r} ({first[1]}). Evaluate both on one"
+                        " content and score them in one way."
                     )
             name = str(about.get("headline", ""))
             if name and name not in report.task_scores.get(task_id, {}):
                 reason = said(about, "metrics", name).get("reason")
+                why = f" ({reason})" if reason else ""
                 raise UserError(
-                    f"The report of {report.model_id!r} has no {name} of task {task_id!r}"
-                    f"{f' ({reason})' if reason else ''}, by which it is ranked: it has no place"
-                    " beside others."
+                    f"{whose} has no {name} of task {task_id!r}{why}, by which it is ranked."
                 )
 
 
 def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
-    first = entries[0]
-    columns: dict[str, list[str]] = {}
+    first, columns = entries[0], dict[str, list[str]]()
     for task_id, scores in first.report.task_scores.items():
         for name in scores:
-            is_common = all(
+            if all(
                 name in entry.report.task_scores.get(task_id, {})
                 and entry.parts(task_id, name) == first.parts(task_id, name)
                 for entry in entries
-            )
-            if is_common:
+            ):
                 columns.setdefault(name, []).append(task_id)
     return {name: columns[name] for name in first.report.overall_scores if name in columns}
 

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.rows import table_for_spreadsheets
+from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
-from medeval.reporting.lines import (
-    LINE_CELLS,
-    Line,
-    overall_lines,
-    page,
-    said,
-    shown,
-    task_lines,
-)
+from medeval.text import visible
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Kind = Literal["metric", "category", "combined"]
+LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 FORMATS = ("json", "yaml", "md", "csv", "html")
 _OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html"}
-Text = Annotated[str, BeforeValidator(str)]
 # What became of items, from good to bad; each has a class of the page's style.
 OUTCOME_ORDER = (
     *("answered", "unparsed", "refused", "truncated", "truncated_reasoning", "empty", "errored"),
@@ -48,64 +41,149 @@ _HEADER = (
 )
 
 
-class ShownTable(BaseModel):
-    """A table that a task shows beside its scores."""
-
-    title: Text
-    columns: list[Text]
-    rows: list[list[Text]]
-
-
-class TaskPart(BaseModel):
-    """One task as it is shown: what its last result says, and what is found by counting.
-
-    What the result says in another form than it should have is as if it were not said.
+@dataclass(frozen=True)
+class Line:
+    """One score.
 
     Attributes:
-        task_id: its id.
-        task_name: its name; empty if it has none of its own.
-        status: `ok`, `error`, `unscored`, or empty where the report does not say.
-        failure: why it failed, in a line.
-        task_hash: of its content; empty where unknown.
-        data_class: `open` or `credentialed`.
-        warnings: what must not be overlooked, such as a judge that stopped.
-        notes: what else a reader should know.
-        tables: groups, judges and whatever else the task shows beside its scores.
-        validation_errors: where it or its outputs break its schemas.
-        lines: its scores.
-        outcomes: the ledger of its items.
-        n_items: how many items it has; None where unknown.
-        items: its items, as far as they are shown: id, input, output, outcome, scores by metric.
-        n_hidden: how many items are not shown.
-        is_withheld: they are not shown because the task is not open.
+        name: of the metric, category or combined score.
+        kind: which of these it is.
+        value: None where it is not defined.
+        interval: None where there is none.
+        n: the number of items behind it, for an overall score of tasks; None where unknown.
+        n_undefined: items without a score.
+        note: what it measures or is made of, and why items have none.
+        direction: which way is better.
+        is_count: it counts something, so it has no place on a scale from 0 to 1.
     """
 
-    task_id: str
-    task_name: Text = ""
-    status: Text = ""
-    failure: str = ""
-    task_hash: Text = ""
-    data_class: Text = "credentialed"
-    warnings: list[Text] = []
-    notes: list[Text] = []
-    tables: list[ShownTable] = []
-    validation_errors: list[Text] = []
-    lines: list[Line] = []
-    outcomes: dict[str, int] = {}
-    n_items: int | None = None
-    items: list[dict[str, Any]] = []
-    n_hidden: int = 0
-    is_withheld: bool = False
+    name: str
+    kind: Kind
+    value: float | None
+    interval: Interval | None = None
+    n: int | None = None
+    n_undefined: int = 0
+    note: str = ""
+    direction: str = "higher"
+    is_count: bool = False
 
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _or_nothing(
-        cls, value: Any, read: ValidatorFunctionWrapHandler, field: ValidationInfo
-    ) -> Any:
-        try:
-            return read(value)
-        except ValidationError:
-            return cls.model_fields[str(field.field_name)].get_default()
+    def cells(self) -> list[object]:
+        """Return what a row of a table has of it, see `LINE_CELLS`."""
+        one = self.interval
+        ends = [one.low, one.high, one.level, one.method] if one else [None] * 4
+        return [self.value, *ends, self.n, self.n_undefined]
+
+
+def task_lines(
+    report: BenchmarkReport, task_id: str, results: Sequence[EvaluationResult]
+) -> list[Line]:
+    """Return the scores of a task; a metric that is undefined for all items has a line too."""
+    scores, combined = report.task_scores.get(task_id, {}), said(report.metadata, "combined")
+    rolled_up: dict[str, tuple[Kind, str]] = {}
+    if (name := combined.get("name")) in scores:
+        weighted = ", ".join(part for part in said(combined, "weights") if part in scores)
+        rolled_up[str(name)] = "combined", f"weighted mean of {weighted}"
+    for name, parts in said(report.metadata, "categories", task_id).items():
+        rolled_up[name] = "category", f"mean of {', '.join(map(str, parts))}"
+    intervals = said(report.metadata, "intervals", "task_scores", task_id)
+    # Several results have an interval each, and their mean has none.
+    only = results[0] if len(results) == 1 else None
+    about = said(only.metadata, "metrics") if only else {}
+    lines = []
+    for name in dict.fromkeys([*about, *scores]):
+        value, metric = scores.get(name), said(about, name)
+        if name in rolled_up:
+            (kind, note), interval = rolled_up[name], read_interval(intervals.get(name))
+            n = interval.n if interval else None
+            lines.append(Line(name, kind, value, interval, n, note=note))
+            continue
+        interval = (only.intervals or {}).get(name) if only else None
+        undefined = int(metric.get("n_undefined", 0))
+        notes = [str(metric.get("description") or "")]
+        if "coverage" in metric:
+            notes.append(f"coverage {metric['coverage']:.2f}")
+        if undefined and metric.get("reason"):
+            notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
+        n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
+        how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
+        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how))
+    return lines
+
+
+def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
+    """Return the scores over all tasks.
+
+    Args:
+        report: the report.
+        tasks: the lines of each task.
+    """
+    intervals = said(report.metadata, "intervals", "overall_scores")
+    overall = []
+    for name, value in report.overall_scores.items():
+        of_tasks = [line for lines in tasks for line in lines if line.name == name]
+        having = [line for line in of_tasks if line.value is not None]
+        first, count = having[0] if having else Line(name, "metric", None), len(having)
+        interval = read_interval(intervals.get(name)) or (first.interval if count == 1 else None)
+        known = [line.n for line in having if line.n is not None]
+        n = sum(known) if known and len(known) == count else None
+        undefined = sum(line.n_undefined for line in of_tasks)
+        note = "1 task" if count == 1 else f"mean of {count} tasks"
+        how = undefined, note, first.direction, any(line.is_count for line in having)
+        n = interval.n if interval else n
+        overall.append(Line(name, first.kind, value, interval, n, *how))
+    return overall
+
+
+def shown(value: float | None) -> str:
+    """Return a score as tables show it."""
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def shown_interval(interval: Interval | None) -> str:
+    """Return an interval as tables show it; empty for none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def read_interval(value: Any) -> Interval | None:
+    """Return an interval from metadata; None for nothing."""
+    return Interval.model_validate(value) if value else None
+
+
+def said(metadata: Any, *path: str) -> Mapping[str, Any]:
+    """Return the mapping at a path of metadata; an empty one if there is anything else."""
+    for name in path:
+        metadata = metadata.get(name) if isinstance(metadata, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page; all text in it is shown as it is, and none of it acts."""
+    return _environment(template.endswith(".html")).get_template(template).render(**values)
+
+
+def escaped(value: Any) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(str(value).split())))
+
+
+@cache
+def _environment(is_html: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("medeval.reporting"),
+        autoescape=is_html,  # noqa: S701  in Markdown each text is escaped by `plain`
+        finalize=lambda value: visible(value) if is_html and type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
+    )
+    filters: dict[str, Any] = {"plain": escaped, "score": shown, "interval": shown_interval}
+    environment.filters |= filters
+    return environment
 
 
 def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> dict[str, Any]:
@@ -138,49 +216,55 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(total)
 
 
-def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPart:
+def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> SimpleNamespace:
+    """Return one task as it is shown: what its last result says, and what is found by counting.
+
+    What a result does not say, or says in another form than a list, is left out.
+    """
     results = [one for one in report.detailed_results if one.task_id == task_id]
     # Of a report without results the scores are shown alone.
     last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
-    may_show = show_text or may_show_text(last)
-    count = last.item_count()
-    ids = last.metadata.get("input_ids")
-    n_items = len(ids) if not count and isinstance(ids, list) else count
-    name, error = last.metadata.get("task_name") or "", said(last.metadata, "error")
-    return TaskPart.model_validate(
-        {
-            **last.metadata,
-            "task_id": task_id,
-            "task_name": "" if name == task_id else name,
-            "failure": ": ".join(str(error[key]) for key in ("type", "message") if key in error),
-            "lines": task_lines(report, task_id, results),
-            "outcomes": _summed(said(one.metadata, "outcomes") for one in results),
-            "n_items": n_items if results else None,
-            "items": list(islice(_items(last), MOST_ITEMS)) if may_show else [],
-            "n_hidden": max(0, count - MOST_ITEMS) if may_show else 0,
-            "is_withheld": bool(count) and not may_show,
-        }
+    told, may_show, count = last.metadata, show_text or may_show_text(last), last.item_count()
+    lists = {
+        name: found if isinstance(found := told.get(name), list) else []
+        for name in ("warnings", "notes", "tables", "validation_errors", "input_ids")
+    }
+    name, error = told.get("task_name") or "", said(told, "error")
+    return SimpleNamespace(
+        **lists,
+        task_id=task_id,
+        task_name="" if name == task_id else name,
+        status=told.get("status") or "",
+        failure=": ".join(str(error[key]) for key in ("type", "message") if key in error),
+        task_hash=str(told.get("task_hash") or ""),
+        data_class=told.get("data_class", "credentialed"),
+        lines=task_lines(report, task_id, results),
+        outcomes=_summed(said(one.metadata, "outcomes") for one in results),
+        n_items=count or len(lists["input_ids"]) if results else None,
+        items=list(islice(_items(last), MOST_ITEMS)) if may_show else [],
+        n_hidden=max(0, count - MOST_ITEMS) if may_show else 0,
+        is_withheld=bool(count) and not may_show,
     )
 
 
 def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
-    about, bootstrap = report.metadata, said(report.metadata, "bootstrap")
-    parameters = {name: _text(value) for name, value in said(about, "model", "parameters").items()}
-    reported = about.get("models_reported")
-    models = reported if isinstance(reported, list | tuple) else ()
+    about, drawn = report.metadata, said(report.metadata, "bootstrap")
+    parameters, models = said(about, "model", "parameters"), about.get("models_reported")
     intervals = ""
-    if {"level", "draws", "seed"} <= bootstrap.keys():
+    if {"level", "draws", "seed"} <= drawn.keys():
         intervals = (
-            f"{bootstrap['level']:.0%}, {bootstrap['draws']} resamples of items, seed"
-            f" {bootstrap['seed']}; {bootstrap.get('method', 'Wilson for right or wrong')}"
+            f"{drawn['level']:.0%}, {drawn['draws']} resamples of items, seed {drawn['seed']};"
+            f" {drawn.get('method', 'Wilson for right or wrong')}"
         )
     found = {
         "Run": about.get("run_id"),
         "Made": f"{report.timestamp:%Y-%m-%d %H:%M} UTC",
         "Model type": said(about, "model").get("type"),
-        "Model as its server names it": ", ".join(map(str, models)),
+        "Model as its server names it": (
+            ", ".join(map(str, models)) if isinstance(models, list | tuple) else ""
+        ),
         "Endpoint": about.get("endpoint"),
-        "Model parameters": ", ".join(f"{name} = {text}" for name, text in parameters.items()),
+        "Model parameters": ", ".join(f"{key} = {_text(one)}" for key, one in parameters.items()),
         "Prompt version": about.get("prompt_version"),
         "medeval": about.get("medeval_version"),
         "Intervals": intervals,
@@ -190,15 +274,19 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
 
 def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result with what was asked and answered, as text."""
-    count = result.item_count()
-    ids = result.metadata.get("input_ids") or range(count)
-    outcomes = result.metadata.get("item_outcomes") or []
-    columns = [ids, result.inputs, result.model_outputs, outcomes]
+    count, told = result.item_count(), result.metadata
+    columns = [
+        told.get("input_ids") or range(count),
+        *(result.inputs, result.model_outputs, told.get("item_outcomes") or []),
+    ]
     for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
+        texts = (
+            "\n".join(f"{key}: {_text(value)}" for key, value in (row or {}).items())
+            for row in (asked, output)
+        )
         yield {
             "id": str(index if name is None else name),
-            "shown": "\n".join(f"{key}: {_text(value)}" for key, value in (asked or {}).items()),
-            "output": "\n".join(f"{key}: {_text(value)}" for key, value in (output or {}).items()),
+            **dict(zip(("shown", "output"), texts, strict=True)),
             "outcome": str(outcome or ""),
             "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
@@ -253,9 +341,7 @@ def rendered(
     chosen = format_named(format)
     if chosen in ("json", "yaml"):
         # Scores and counts stay, text of patients goes.
-        gone: dict[str, Any] = (
-            {"inputs": []} if keep_outputs else {"inputs": [], "model_outputs": []}
-        )
+        gone: dict[str, Any] = {"inputs": [], **({} if keep_outputs else {"model_outputs": []})}
         kept = [
             one if show_text or may_show_text(one) else one.model_copy(update=gone)
             for one in report.detailed_results

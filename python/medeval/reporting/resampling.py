@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import LEVEL, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Means = NDArray[np.float64]
+from medeval.scoring.resample import Floats, draw_bins
+from medeval.scoring.table import distinct_rows, percentiles
 
 METHOD = "bootstrap_percentile_within_tasks"
 
@@ -74,10 +72,6 @@ def mean_interval(tasks: Sequence[TaskScores], name: str) -> Interval | None:
         return known
     if not all(name in task._means and task._sizes[name] > 1 for task in tasks):
         return None
-    import numpy as np
-
-    from medeval.scoring.table import percentiles
-
     low, high, _ = percentiles(np.mean([task._means[name] for task in tasks], axis=0))
     if low == high:
         return None  # items that all score alike tell nothing of how others would
@@ -106,13 +100,8 @@ def made_of_others(
     return made
 
 
-def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Means]:
+def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Floats]:
     """Return one mean a resample for each metric, NaN where no drawn item has a score."""
-    import numpy as np
-
-    from medeval.scoring.resample import BinResamples
-    from medeval.scoring.table import distinct_rows
-
     names = sorted(result.item_scores or {})
     if not names:
         return {}
@@ -120,13 +109,13 @@ def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[st
     scores, sizes = distinct_rows(scores)
     # Each task has draws of its own, whatever other tasks there are.
     own = int.from_bytes(hashlib.sha256(result.task_id.encode()).digest()[:8])
-    resamples = BinResamples([seed, own], sizes)
+    draw = draw_bins([seed, own], sizes)
     defined = np.isfinite(scores)
     filled, is_there = np.where(defined, scores, 0.0), defined.astype(np.int64)
     parts = []
     for start in range(0, draws, _DRAWS_AT_ONCE):
         size = min(_DRAWS_AT_ONCE, draws - start)
-        drawn = resamples.counts(size, None, len(sizes))
+        drawn = draw(size)
         sums, counts = drawn @ filled, drawn @ is_there
         undefined = np.full(sums.shape, np.nan)
         parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))

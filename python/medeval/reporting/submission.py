@@ -30,13 +30,13 @@ _CONFIG = ConfigDict(extra="allow", hide_input_in_errors=True)
 _OptionalText = Annotated[Identifier | None, Field(exclude_if=lambda text: text is None)]
 
 
-def _each_once(part: str, field: str) -> AfterValidator:
+def _each_once(field: str) -> AfterValidator:
     """Return what refuses a list in which two parts have one name."""
 
     def check(parts: list[Any]) -> list[Any]:
         times = Counter(getattr(one, field) for one in parts)
         if twice := [name for name, count in times.items() if count > 1]:
-            raise ValueError(f"more than one {part} has the {field} {_named(twice)}")
+            raise ValueError(f"there is more than once the {field} {_named(twice)}")
         return parts
 
     return AfterValidator(check)
@@ -71,7 +71,7 @@ class TaskSubmission(BaseModel):
 
     task_id: Identifier
     task_hash: _OptionalText = None
-    items: Annotated[list[SubmissionItem], Field(min_length=1), _each_once("item", "input_id")]
+    items: Annotated[list[SubmissionItem], Field(min_length=1), _each_once("input_id")]
 
 
 class Submission(Document):
@@ -90,9 +90,7 @@ class Submission(Document):
     run_id: Identifier
     model_id: Identifier
     created_at: Moment = Field(default_factory=utc_now)
-    submissions: Annotated[
-        list[TaskSubmission], Field(min_length=1), _each_once("submission", "task_id")
-    ]
+    submissions: Annotated[list[TaskSubmission], Field(min_length=1), _each_once("task_id")]
 
     def outputs_for(self, task: MedicalTask) -> list[Row]:
         """Return the predictions in the order of a task's inputs, fit to be scored.
@@ -113,10 +111,10 @@ class Submission(Document):
             )
         wanted = input_ids(task.pairs()[0])
         items = {item.input_id: dict(item.prediction) for item in found.items}
-        if missing := set(wanted) - items.keys():
-            raise UserError(f"{place} has no item for {_named(sorted(missing))}.")
-        if unknown := items.keys() - set(wanted):
-            raise UserError(f"{place} has items for unknown inputs {_named(sorted(unknown))}.")
+        missing, unknown = set(wanted) - items.keys(), items.keys() - set(wanted)
+        if names := missing or unknown:
+            wrong = "no item for" if missing else "items for unknown inputs"
+            raise UserError(f"{place} has {wrong} {_named(sorted(names))}.")
         return [items[name] for name in wanted]
 
 
@@ -154,19 +152,17 @@ def build_submission(
         )
     if not answered:
         raise UserError("The report has no model outputs, so there is nothing to submit.")
-    return validate_submission(
+    submissions = [
         {
-            "run_id": str(report.metadata.get("run_id") or "unknown"),
-            "model_id": report.model_id,
-            "submissions": [
-                {
-                    "task_id": result.task_id,
-                    "task_hash": result.metadata.get("task_hash"),
-                    "items": _items(result, include_reasoning),
-                }
-                for result in answered
-            ],
+            "task_id": result.task_id,
+            "task_hash": result.metadata.get("task_hash"),
+            "items": _items(result, include_reasoning),
         }
+        for result in answered
+    ]
+    run_id = str(report.metadata.get("run_id") or "unknown")
+    return validate_submission(
+        {"run_id": run_id, "model_id": report.model_id, "submissions": submissions}
     )
 
 
@@ -215,18 +211,19 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
         )
-    items = []
-    for name, output in zip(names, result.model_outputs, strict=True):
-        given = (output.get(key) for key in REASONING_KEYS if include_reasoning)
-        texts = (str(value) for value in given if value is not None)
-        items.append(
-            {
-                "input_id": name,
-                "prediction": output or {"error": {"type": "empty"}},
-                "reasoning": next((text for text in texts if text.strip()), None),
-            }
-        )
-    return items
+    return [
+        {
+            "input_id": name,
+            "prediction": output or {"error": {"type": "empty"}},
+            "reasoning": _reasoning(output) if include_reasoning else None,
+        }
+        for name, output in zip(names, result.model_outputs, strict=True)
+    ]
+
+
+def _reasoning(output: Row) -> str | None:
+    texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
+    return next((text for text in texts if text.strip()), None)
 
 
 def _faults(error: ValueError) -> str:

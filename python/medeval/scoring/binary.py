@@ -19,10 +19,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from medeval.models.scores import LEVEL
 from medeval.scoring.resample import Counts, Floats, Integers, Labels, Statistic
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
@@ -32,6 +34,10 @@ ERROR_BINS = 10
 LEAST_PROBABILITY = 1e-6
 MOST_STEPS = 50
 CLOSE = 1e-10
+DELONG = (
+    *("first_value", "second_value", "difference", "standard_error"),
+    *("low", "high", "z", "p_value"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,20 +57,15 @@ class Steps:
     n_bins: int
 
 
-def make_steps(
-    truth: NDArray[np.bool_], scores: NDArray[np.float64], *, only_ranks: bool = False
-) -> Steps:
+def make_steps(truth: NDArray[np.bool_], scores: NDArray[np.float64]) -> Steps:
     """Sort once and label the rows.
 
     Args:
         truth: whether a row is positive, shape (n,).
         scores: the higher, the more likely positive, shape (n,).
-        only_ranks: join steps between which there is no negative. The area under the ROC curve
-            stays as it is, the precision-recall curve does not.
     """
     order = np.argsort(-scores, kind="stable")
-    sorted_scores = scores[order]
-    positive = truth[order]
+    sorted_scores, positive = scores[order], truth[order]
     group = np.zeros(len(order), dtype=np.int64)  # of rows with one score
     np.cumsum(sorted_scores[1:] != sorted_scores[:-1], out=group[1:])
     is_step = np.bincount(group[positive], minlength=group[-1] + 1 if len(order) else 0) > 0
@@ -72,16 +73,6 @@ def make_steps(
     # Of each row the first step at or below it.
     step: Integers = (np.cumsum(is_step) - is_step)[group]
     tied = ~positive & is_step[group]
-    gap = ~positive & ~tied
-    if only_ranks and n_steps:
-        # A step is one with that above it where no negative stands between them.
-        has_tie = np.bincount(step[tied], minlength=n_steps) > 0
-        starts = (np.bincount(step[gap], minlength=n_steps + 1)[:n_steps] > 0) | has_tie
-        starts[1:] |= has_tie[:-1]
-        starts[0] = True
-        number = np.cumsum(starts) - 1
-        n_steps = int(number[-1]) + 1
-        step = np.append(number, n_steps)[step]
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = step + (n_steps + 1) * positive + (2 * n_steps + 1) * tied
     n_bins = (3 if tied.any() else 2) * n_steps + 1
@@ -321,68 +312,43 @@ def fit_slope(
     return None if start is None else fit_slope(linear, truth, weights, None)
 
 
-@dataclass(frozen=True)
-class DeLong:
-    """The paired test of two areas.
-
-    Attributes:
-        first_value: the first area.
-        second_value: the second area.
-        difference: first minus second; None if they are undefined.
-        standard_error: of the difference.
-        low: lower end of the interval of the difference, the normal one.
-        high: its upper end.
-        z: difference by standard error; 0 if both are 0.
-        p_value: two-sided, normal.
-        level: coverage of the interval.
-        reason: why something is None.
-    """
-
-    first_value: float | None = None
-    second_value: float | None = None
-    difference: float | None = None
-    standard_error: float | None = None
-    low: float | None = None
-    high: float | None = None
-    z: float | None = None
-    p_value: float | None = None
-    level: float = 0.95
-    reason: str | None = None
-
-
-def delong_test(truth: ArrayLike, first: ArrayLike, second: ArrayLike) -> DeLong:
+def delong_test(truth: ArrayLike, first: ArrayLike, second: ArrayLike) -> dict[str, Any]:
     """Test whether two scores of the same rows have the same area under the ROC curve.
 
     Args:
         truth: 0 or 1 (or false and true) for each row.
         first: the first score of each row, finite.
         second: the second score of each row, finite.
+
+    Returns:
+        Both areas (`first_value`, `second_value`), `difference` (first minus second) with
+        `standard_error` and the ends of its normal interval (`low`, `high`, `level`), `z` (0 if
+        difference and error are) and the two-sided `p_value`; `reason` says why something is None.
     """
+    found: dict[str, Any] = {**dict.fromkeys(DELONG), "level": LEVEL, "reason": None}
     positive = np.asarray(truth, dtype=np.bool_)
-    one, two = (np.asarray(scores, dtype=np.float64) for scores in (first, second))
     m, n = int(positive.sum()), int((~positive).sum())
     if m == 0 or n == 0:
-        return DeLong(reason="the truth has one class only")
-    pairs = 2 * m * n
+        return found | {"reason": "the truth has one class only"}
     (first_above, first_below), (second_above, second_below) = (
-        _placements(positive, scores) for scores in (one, two)
+        _placements(positive, np.asarray(scores, dtype=np.float64)) for scores in (first, second)
     )
-    areas = float(first_above.sum()) / pairs, float(second_above.sum()) / pairs
     above, below = first_above - second_above, first_below - second_below
-    difference = float(above.sum()) / pairs
+    sums = (first_above.sum(), second_above.sum(), above.sum())
+    found |= dict(zip(DELONG, (float(one) / (2 * m * n) for one in sums), strict=False))
     if m == 1 or n == 1:
-        reason = "a class has one row only, so there is no variance"
-        return DeLong(*areas, difference, reason=reason)
+        return found | {"reason": "a class has one row only, so there is no variance"}
     # The variances of both means, each placement a share of the other class.
     variances = above.var(ddof=1) / (2 * n) ** 2 / m, below.var(ddof=1) / (2 * m) ** 2 / n
-    error = math.sqrt(float(variances[0]) + float(variances[1]))
+    difference, error = found["difference"], math.sqrt(float(variances[0]) + float(variances[1]))
+    found["standard_error"] = error
     if error == 0 and difference != 0:
         reason = "the estimated variance of the difference is zero although the areas differ"
-        return DeLong(*areas, difference, error, reason=reason)
+        return found | {"reason": reason}
     z = difference / error if error else 0.0
-    half = NormalDist().inv_cdf((1 + DeLong.level) / 2) * error
-    p_value = math.erfc(abs(z) / math.sqrt(2))
-    return DeLong(*areas, difference, error, difference - half, difference + half, z, p_value)
+    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
+    found |= {"low": difference - half, "high": difference + half}
+    return found | {"z": z, "p_value": math.erfc(abs(z) / math.sqrt(2))}
 
 
 def _placements(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:

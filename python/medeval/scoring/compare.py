@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any
@@ -35,10 +35,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from medeval.scoring.binary import DeLong, ratio
-from medeval.scoring.resample import Floats, RowResamples, Scores
+from medeval.errors import UserError
+from medeval.models.scores import LEVEL
+from medeval.scoring.binary import ratio
+from medeval.scoring.resample import Floats, Scores, draw_rows
 
-LEVEL = 0.95
 BATCH = 256
 
 # Equal in exact arithmetic, apart by rounding: relative to the values, absolute below 1.
@@ -101,36 +102,26 @@ class Difference:
     level: float = LEVEL
 
 
-@dataclass(frozen=True)
-class McNemar:
-    """How many questions were answered right by whom, and the two-sided p value.
-
-    It is 1 where no answer is discordant.
-    """
-
-    both_right: int
-    only_first: int
-    only_second: int
-    both_wrong: int
-    p_value: float
-
-
-def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
+def mcnemar(first: ArrayLike, second: ArrayLike) -> dict[str, Any]:
     """Test whether two are right equally often.
 
     Args:
         first: for each question, whether the first answered right.
         second: the same for the second.
+
+    Returns:
+        How many questions were answered right by whom, and the two-sided `p_value`, which is 1
+        where no answer is discordant.
     """
     from scipy.stats import binomtest  # type: ignore[import-untyped]  # slow to load
 
     a, b = (np.asarray(right, dtype=np.bool_) for right in (first, second))
-    both, only_first, only_second, neither = (
-        int(found.sum()) for found in (a & b, a & ~b, b & ~a, ~a & ~b)
-    )
-    discordant = only_first + only_second
-    p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
-    return McNemar(both, only_first, only_second, neither, p_value)
+    names = ("both_right", "only_first", "only_second", "both_wrong")
+    right = (a & b, a & ~b, b & ~a, ~a & ~b)
+    found: dict[str, Any] = {name: int(one.sum()) for name, one in zip(names, right, strict=True)}
+    discordant = found["only_first"] + found["only_second"]
+    p_value = float(binomtest(found["only_first"], discordant).pvalue) if discordant else 1.0
+    return {**found, "p_value": p_value}
 
 
 def compare(
@@ -153,19 +144,15 @@ def compare(
     Returns:
         Pair by pair in the order given, and within a pair metric by metric.
     """
-    chosen = next(iter(scores.values())).names if metrics is None else metrics
-    return corrected(
-        [
-            replace(
-                _difference(metric, scores[first], scores[second], (units or {}).get(metric)),
-                first=first,
-                second=second,
-                direction="lower" if metric in lower_is_better else "higher",
+    found = []
+    for first, second in combinations(scores, 2):
+        for metric in next(iter(scores.values())).names if metrics is None else metrics:
+            difference = _difference(
+                metric, scores[first], scores[second], (units or {}).get(metric)
             )
-            for first, second in combinations(scores, 2)
-            for metric in chosen
-        ]
-    )
+            direction = "lower" if metric in lower_is_better else "higher"
+            found.append(replace(difference, first=first, second=second, direction=direction))
+    return corrected(found)
 
 
 def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
@@ -203,12 +190,12 @@ def paired_difference(
     one, two = (np.asarray(rows, dtype=np.float64) for rows in (first, second))
     value, other = (float(_ratio(rows.sum(axis=0))) for rows in (one, two))
     difference = value - other
-    resamples = RowResamples(seed, len(one))
+    draw = draw_rows(seed, len(one))
     random = np.random.default_rng([seed, 1])
     between, reached = [], 0
     for start in range(0, draws, BATCH):
         size = min(BATCH, draws - start)
-        weights = resamples.counts(size, None, len(one))
+        weights = draw(size)
         between.append(_ratio(weights @ one) - _ratio(weights @ two))
         stay = random.integers(0, 2, size=(size, len(one)))
         mixed = _ratio(stay @ one + (1 - stay) @ two) - _ratio(stay @ two + (1 - stay) @ one)
@@ -219,6 +206,42 @@ def paired_difference(
         "", "", metric, value, other, difference, low, high, p_value,
         n=n, direction=direction,
     )  # fmt: skip
+
+
+def mean_difference(
+    metric: str,
+    first: Sequence[float | None],
+    second: Sequence[float | None],
+    *,
+    draws: int,
+    seed: int = 0,
+    direction: str = "higher",
+) -> Difference:
+    """Compare the means of item scores; items that either run has no score for are left out.
+
+    Args:
+        metric: its name.
+        first: scores of the first run, None where undefined.
+        second: aligned with them.
+        draws: as in `paired_difference`, as are the next two.
+        seed: of both.
+        direction: which way is better.
+
+    Raises:
+        UserError: there is no item that both have a score for, or no resample.
+    """
+    pairs = [
+        ((one, 1.0), (two, 1.0))
+        for one, two in zip(first, second, strict=True)
+        if one is not None and two is not None
+    ]
+    if not pairs:
+        raise UserError(f"{metric}: there is no item that both runs have a score for.")
+    if draws < 1:
+        raise UserError("a comparison needs resamples: --n-iters 1 or more.")
+    ones, twos = zip(*pairs, strict=True)
+    drawn: dict[str, Any] = {"draws": draws, "seed": seed, "direction": direction}
+    return paired_difference(metric, ones, twos, len(pairs), **drawn)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -240,15 +263,15 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def family(tests: Mapping[tuple[str, str, str], DeLong | McNemar]) -> list[dict[str, Any]]:
-    """Return tests of one family as JSON, with their corrected p values.
+def family(tests: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return tests of one family with their corrected p values.
 
     Args:
-        tests: by the names of two systems and of the metric.
+        tests: of `delong_test` or `mcnemar`, by the names of two systems and of the metric.
     """
-    adjusted = holm([test.p_value for test in tests.values()])
+    adjusted = holm([test["p_value"] for test in tests.values()])
     return [
-        {"first": first, "second": second, "metric": metric, **asdict(test), "adjusted_p": p}
+        {"first": first, "second": second, "metric": metric, **test, "adjusted_p": p}
         for ((first, second, metric), test), p in zip(tests.items(), adjusted, strict=True)
     ]
 
@@ -350,18 +373,17 @@ def _difference(metric: str, one: Scores, two: Scores, units: int | None) -> Dif
     defined = between[np.isfinite(between)]
     first, second = (value if math.isfinite(value) else None for value in values)
     found = Difference("", "", metric, first, second, n_undefined=len(between) - len(defined))
-    difference = values[0] - values[1]
-    if not math.isfinite(difference):
+    if first is None or second is None:
         reason = one.reasons[place] or two.reasons[place] or "the metric is undefined"
         return replace(found, reason=reason)
-    rounding = ROUNDING * max(1.0, abs(values[0]), abs(values[1]))
-    found = replace(found, difference=0.0 if abs(difference) <= rounding else difference)
+    rounding = ROUNDING * max(1.0, abs(first), abs(second))
+    difference = 0.0 if abs(first - second) <= rounding else first - second
     if not len(defined):
         reason = "the metric is undefined in every resample" if len(between) else "no resamples"
-        return replace(found, reason=reason)
+        return replace(found, difference=difference, reason=reason)
     defined = np.where(np.abs(defined) <= rounding, 0.0, defined)
     low, high = _ends(defined)
-    found = replace(found, low=low, high=high)
+    found = replace(found, difference=difference, low=low, high=high)
     # No p value where not even a sign test of so few units could be significant.
     if units is not None and 2.0 ** (1 - units) > 1 - LEVEL:
         what = "unit" if units == 1 else "units"
@@ -373,15 +395,14 @@ def _verdict(found: Difference, adjusted_p: float | None) -> Verdict:
     """Return a side if it is significant after the correction and has all of the interval."""
     if found.difference is None or found.low is None or found.high is None:
         return Verdict.UNDEFINED
-    if adjusted_p is None or adjusted_p > 1 - LEVEL + ROUNDING:
-        return Verdict.NEITHER
-    higher = found.difference > 0 and found.low > 0
-    lower = found.difference < 0 and found.high < 0
-    if not (higher or lower):
+    is_higher = found.difference > 0 and found.low > 0
+    is_lower = found.difference < 0 and found.high < 0
+    is_significant = adjusted_p is not None and adjusted_p <= 1 - LEVEL + ROUNDING
+    if not is_significant or is_higher == is_lower:
         return Verdict.NEITHER
     if found.direction == "neither":
-        return Verdict.FIRST_HIGHER if higher else Verdict.SECOND_HIGHER
-    return Verdict.FIRST if higher == (found.direction == "higher") else Verdict.SECOND
+        return Verdict.FIRST_HIGHER if is_higher else Verdict.SECOND_HIGHER
+    return Verdict.FIRST if is_higher == (found.direction == "higher") else Verdict.SECOND
 
 
 def _ends(between: Floats) -> tuple[float, float]:

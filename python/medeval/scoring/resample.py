@@ -4,10 +4,9 @@ Rows that no metric can tell apart share a bin, so a resample is a few counts ra
 and nothing is sorted again. Resamples are plain rows, whole clusters, or bins of like rows.
 
 mimic3-benchmarks draws its resamples through `sklearn.utils.resample` from numpy's global legacy
-generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. That
-stream is made of 32-bit words of MT19937, masked with the smallest 2^b - 1 that covers n - 1; words
-above n - 1 are rejected. No state is kept between calls, so any number of blocks may be drawn at
-once. `RowResamples` and `ClusterResamples` replay it.
+generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. No
+state is kept between calls, so any number of blocks may be drawn at once. `draw_rows` and
+`draw_clusters` replay it.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.integer[Any]]
 Counts = NDArray[np.integer[Any]]
 Advance = Callable[[int], object]
+# From a number of resamples to counts of shape (resamples, bins); each call draws the next ones.
+Draw = Callable[[int], Counts]
 
-# Above it, the generator's own loop guesses its branches right and beats masking whole arrays.
-MANY_ACCEPTED = 0.95
-# Words drawn at a time: arrays of this size stay in the cache, and their memory is used again.
-WORDS_AT_ONCE = 1 << 16
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
@@ -42,85 +39,51 @@ TAILS = (0.025, 0.975)
 NORMAL = NormalDist()
 
 
-class RowResamples:
-    """Single rows are drawn: n out of n, with replacement."""
+def draw_rows(seed: int, rows: int, labels: Labels | None = None, n_bins: int = 0) -> Draw:
+    """Return what draws rows: n out of n, with replacement.
 
-    def __init__(self, seed: int, rows: int) -> None:
-        self._random = np.random.RandomState(seed)
-        self._rows = rows
-        self._mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
-        self._accepted = rows / (int(self._mask) + 1)
-        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+    Args:
+        seed: of `numpy.random.RandomState`.
+        rows: n.
+        labels: bin of each row, shape (n,); None counts each row for itself.
+        n_bins: how many bins there are.
+    """
+    random = np.random.RandomState(seed)
+    bins = rows if labels is None else n_bins
 
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """Count the rows of the next resamples by their label.
-
-        Args:
-            iterations: how many resamples.
-            labels: bin of each row, shape (n,); None counts each row for itself.
-            n_bins: how many bins there are; n without labels.
-
-        Returns:
-            shape (iterations, n_bins).
-        """
-        drawn: Integers = np.empty(iterations * self._rows, dtype=np.int64)
-        filled = 0
-        while wanted := len(drawn) - filled:
-            if self._accepted >= MANY_ACCEPTED:
-                part: Labels = self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
-            else:
-                if not len(self._ahead):
-                    size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
-                    words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
-                    words &= self._mask
-                    self._ahead = np.compress(words < self._rows, words)
-                part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
-            drawn[filled : filled + len(part)] = part
-            filled += len(part)
+    def draw(iterations: int) -> Counts:
+        drawn = random.randint(0, rows, size=(iterations, rows))
         if labels is not None:
-            # The positions are in range; `wrap` spares the copy that a check needs.
-            drawn[:] = np.take(labels, drawn, mode="wrap")
-        if iterations > 1:
-            drawn.reshape(iterations, self._rows)[:] += np.arange(iterations)[:, None] * n_bins
-        counted = np.bincount(drawn, minlength=iterations * n_bins)
-        return counted.reshape(iterations, n_bins)
+            drawn = labels[drawn].astype(np.int64)
+        drawn += np.arange(iterations)[:, None] * bins
+        return np.bincount(drawn.ravel(), minlength=iterations * bins).reshape(iterations, bins)
+
+    return draw
 
 
-class ClusterResamples:
-    """Whole clusters are drawn: as many as there are, with replacement, from the same stream.
+def draw_clusters(seed: int, clusters: Integers, labels: Labels | None, n_bins: int) -> Draw:
+    """Return what draws whole clusters: as many as there are, from the stream of `draw_rows`.
 
     A row counts as often as its cluster was drawn. Clusters are numbered in the order of their
     ids, so the order of the rows does not matter.
     """
+    ids, cluster_of_row = np.unique(clusters, return_inverse=True)
+    draw_ids = draw_rows(seed, len(ids))
 
-    def __init__(self, seed: int, clusters: Integers) -> None:
-        ids, self._cluster_of_row = np.unique(clusters, return_inverse=True)
-        self._n_clusters = len(ids)
-        self._clusters = RowResamples(seed, self._n_clusters)
-
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `RowResamples.counts`."""
-        drawn = self._clusters.counts(iterations, None, self._n_clusters)
-        weights = np.take(drawn, self._cluster_of_row, axis=1)
+    def draw(iterations: int) -> Counts:
+        weights = draw_ids(iterations)[:, cluster_of_row]
         if labels is None:
             return weights
-        counted = np.empty((iterations, n_bins), dtype=np.int64)
-        for weight, row in zip(weights, counted, strict=True):
-            row[:] = np.bincount(labels, weights=weight, minlength=n_bins)  # exact below 2^53
-        return counted
+        counted = [np.bincount(labels, one, n_bins) for one in weights]  # exact below 2^53
+        return np.array(counted, dtype=np.int64)
+
+    return draw
 
 
-class BinResamples:
-    """Rows in bins of like ones: how often each bin occurs among n draws is multinomial."""
-
-    def __init__(self, seed: int | Sequence[int], sizes: Integers) -> None:
-        self._random = np.random.default_rng(seed)
-        self._sizes = sizes
-
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `RowResamples.counts`."""
-        rows = int(self._sizes.sum())
-        return self._random.multinomial(rows, self._sizes / rows, size=iterations)
+def draw_bins(seed: int | Sequence[int], sizes: Integers) -> Draw:
+    """Return what draws rows in bins of like ones: how often each occurs is multinomial."""
+    random, rows = np.random.default_rng(seed), int(sizes.sum())
+    return lambda iterations: random.multinomial(rows, sizes / rows, size=iterations)
 
 
 class Statistic(ABC):
@@ -189,34 +152,29 @@ def score(
             bins of like rows are drawn at once, whatever the order of the rows.
         progress: called with the number of resamples done since the last call.
     """
-    shape = (n_iters, len(statistic.names))
+    names, labels, n_bins = statistic.names, statistic.labels, statistic.n_bins
+    samples = np.full((n_iters, len(names)), np.nan)
     if not statistic.rows:
-        none = np.full(shape[1], np.nan)
-        return Scores(statistic.names, none, np.full(shape, np.nan), ("no rows",) * shape[1])
+        return Scores(names, np.full(len(names), np.nan), samples, ("no rows",) * len(names))
     if clusters is not None and len(clusters) != statistic.rows:
         raise ValueError(f"{len(clusters)} cluster ids for {statistic.rows} rows")
     everything = statistic.all_rows()
     values = statistic.from_bins(everything)[0]
-    samples = np.empty(shape)
-    resamples: BinResamples | ClusterResamples | RowResamples
     if not replay:
-        resamples = BinResamples(seed, everything[0])
+        draw = draw_bins(seed, everything[0])
     elif clusters is not None:
-        resamples = ClusterResamples(seed, clusters)
+        draw = draw_clusters(seed, clusters, labels, n_bins)
     else:
-        resamples = RowResamples(seed, statistic.rows)
+        draw = draw_rows(seed, statistic.rows, labels, n_bins)
     # Memory does not grow with the number of resamples.
-    most = max(1, BATCH_NUMBERS // max(statistic.rows, statistic.n_bins))
-    size = min(most, MOST_AT_ONCE)
+    size = min(max(1, BATCH_NUMBERS // max(statistic.rows, n_bins)), MOST_AT_ONCE)
     for start in range(0, n_iters, size):
         part = samples[start : start + size]
-        part[:] = statistic.from_bins(
-            resamples.counts(len(part), statistic.labels, statistic.n_bins)
-        )
+        part[:] = statistic.from_bins(draw(len(part)))
         progress(len(part))
     is_defined = np.isfinite(values)
     reasons = [None if one else why for one, why in zip(is_defined, statistic.why, strict=True)]
-    return Scores(statistic.names, values, samples, tuple(reasons))
+    return Scores(names, values, samples, tuple(reasons))
 
 
 def jackknife(
@@ -238,28 +196,24 @@ def jackknife(
     """
     if not statistic.rows:
         return np.empty((0, len(statistic.names)))
-    unit_of_row: Integers = np.arange(statistic.rows)
-    if clusters is not None:
-        unit_of_row = np.unique(clusters, return_inverse=True)[1]
-    n_units = int(unit_of_row.max()) + 1
-    dealt: Integers = np.arange(n_units)
-    if n_units > most_parts:
-        dealt = np.random.default_rng(PARTS_SEED).permutation(n_units) % most_parts
-    part = dealt[unit_of_row]
-    n_parts = int(part.max()) + 1
-    labels = np.arange(statistic.rows) if statistic.labels is None else statistic.labels
+    every_row = np.arange(statistic.rows)
+    part = every_row if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    n_parts, n_bins = int(part.max()) + 1, statistic.n_bins
+    if n_parts > most_parts:
+        part = (np.random.default_rng(PARTS_SEED).permutation(n_parts) % most_parts)[part]
+        n_parts = most_parts
+    labels = every_row if statistic.labels is None else statistic.labels
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
     everything = statistic.all_rows()
-    size = max(1, BATCH_NUMBERS // statistic.n_bins)
+    size = max(1, BATCH_NUMBERS // n_bins)
     values = np.empty((n_parts, len(statistic.names)))
     for first in range(0, n_parts, size):
         last = min(first + size, n_parts)
         rows = order[bounds[first] : bounds[last]]
-        bins = (part[rows] - first) * statistic.n_bins + labels[rows]
-        left_out = np.bincount(bins, minlength=(last - first) * statistic.n_bins)
-        counts = everything - left_out.reshape(last - first, statistic.n_bins)
-        values[first:last] = statistic.from_bins(counts)
+        bins = (part[rows] - first) * n_bins + labels[rows]
+        left_out = np.bincount(bins, minlength=(last - first) * n_bins)
+        values[first:last] = statistic.from_bins(everything - left_out.reshape(-1, n_bins))
     return values
 
 

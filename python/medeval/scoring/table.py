@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Statistic, score
+from medeval.scoring.resample import Counts, Floats, Integers, Statistic, draw_bins, score
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
 # Both ends of an interval, and how it was found.
 Ends = tuple[float | None, float | None, str]
 NO_ENDS: Ends = (None, None, "")
-RowStatistic = Callable[[Floats], float | None]
+Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 class Column(Statistic):
@@ -165,35 +165,21 @@ class ScoreTable:
 
 def result_fields(table: ScoreTable, found: Mapping[str, Interval]) -> dict[str, Any]:
     """Return what an `EvaluationResult` keeps of a table: values, item scores and intervals."""
+    scores = {name: list(column.item_scores) for name, column in table.columns.items()}
     return {
         "metrics_results": {
             name: one.value for name, one in found.items() if one.value is not None
         },
         "item_scores": {
-            name: list(column.item_scores)
-            for name, column in table.columns.items()
-            if any(one is not None for one in column.item_scores)
+            name: items for name, items in scores.items() if any(one is not None for one in items)
         },
         "intervals": {name: one for name, one in found.items() if one.low is not None},
     }
 
 
-def told_counts(found: Mapping[str, Interval]) -> dict[str, Any]:
-    """Return how many items are behind each value, and how many have none and why."""
-    return {
-        "n": {name: one.n for name, one in found.items()},
-        "undefined": {
-            name: {"items": one.n_undefined, "reason": one.reason}
-            for name, one in found.items()
-            if one.n_undefined or one.value is None
-        },
-    }
-
-
 def interval(column: Column, *, draws: int = DRAWS, seed: int = 0) -> Interval:
     """Return the value of one metric with its interval; see `ScoreTable.summary`."""
-    value = column.value()
-    ends = NO_ENDS
+    value, ends = column.value(), NO_ENDS
     if value is not None and draws and column.is_share:
         ends = (*wilson(value, column.rows), WILSON)
     elif value is not None and draws and column.rows > 1:
@@ -219,28 +205,28 @@ def samples(column: Column, draws: int, seed: int) -> Floats:
 
 
 def row_interval(
-    statistic: RowStatistic,
+    statistic: Callable[[Floats], float | None],
     rows: Floats,
     reason: str,
     *,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """Return a statistic of whole rows with its interval.
+    """Return a statistic of whole rows with its interval; see `sampled_interval`.
 
     Args:
         statistic: takes rows, returns None where it has no meaning.
         rows: shape (items, columns); NaN is a gap.
         reason: what to say if there is no value.
-        draws: resamples; those in which the statistic has no meaning are left out, counted.
+        draws: resamples.
         seed: of the resamples.
     """
-    value = statistic(rows) if len(rows) else None
-    if value is None:
-        return _made(None, NO_ENDS, len(rows), 0, reason)
-    distinct, weights = row_weights(rows, draws, seed)
-    drawn = [statistic(np.repeat(distinct, weight, axis=0)) for weight in weights[1:]]
-    return sampled_interval(value, np.array(drawn, dtype=np.float64), len(rows), reason)
+    value, drawn = statistic(rows) if len(rows) else None, np.empty(0)
+    if value is not None:
+        distinct, weights = row_weights(rows, draws, seed)
+        values = [statistic(np.repeat(distinct, weight, axis=0)) for weight in weights[1:]]
+        drawn = np.array(values, dtype=np.float64)
+    return sampled_interval(value, drawn, len(rows), reason)
 
 
 def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) -> Interval:
@@ -257,8 +243,7 @@ def row_weights(rows: Floats, draws: int, seed: int) -> tuple[Floats, Counts]:
         The rows, and weights of shape (1 + draws, distinct rows): in the data, then as drawn.
     """
     distinct, sizes = distinct_rows(rows)
-    drawn = BinResamples(seed, sizes).counts(draws, None, len(sizes))
-    return distinct, np.vstack([sizes, drawn])
+    return distinct, np.vstack([sizes, draw_bins(seed, sizes)(draws)])
 
 
 def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
@@ -268,22 +253,21 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
     return np.where(np.isinf(distinct), np.nan, distinct), sizes
 
 
-def percentiles(drawn: Floats, level: float = LEVEL) -> Ends:
+def percentiles(drawn: Floats) -> Ends:
     """Return the ends of the percentile interval of resamples, those that are NaN left out."""
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return NO_ENDS
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high), BOOTSTRAP
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
     """Return both ends of Wilson's interval of a share of n items."""
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    scale = 1 + z * z / n
-    middle = (share + z * z / (2 * n)) / scale
-    half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / scale
+    scale = 1 + Z * Z / n
+    middle = (share + Z * Z / (2 * n)) / scale
+    half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / scale
     # Rounding must not take the share itself out of its interval.
     return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
 

@@ -14,7 +14,7 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
-from medeval.scoring.table import ScoreTable, result_fields, told_counts
+from medeval.scoring.table import Ratio, ScoreTable, result_fields
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
@@ -48,7 +48,13 @@ def task_score(
     told: dict[str, Any] = {}
     if isinstance(found, ScoreTable):
         summary = found.summary(draws=method.n_iters, seed=method.seed)
-        found, told = result_fields(found, summary), told_counts(summary)
+        found = result_fields(found, summary)
+        told["n"] = {name: one.n for name, one in summary.items()}
+        told["undefined"] = {
+            name: {"items": one.n_undefined, "reason": one.reason}
+            for name, one in summary.items()
+            if one.n_undefined or one.value is None
+        }
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
     result = EvaluationResult(
         model_id=model,
@@ -79,17 +85,17 @@ def group_scores(
         raise UserError(f"--by {unknown[0]}: there are {', '.join(known) or 'no groups'}.")
     if method.groupings:
         require_min_cell(method.min_cell)
-    scores = {name: column.item_scores for name, column in table.columns.items()}
     found: dict[str, dict[str, dict[str, float | None]]] = {}
     for name in method.groupings:
         parts = partition([one.get(name, UNKNOWN) for one in groups])
         hide = hidden([len(one) for one in parts.values()], [{} for _ in parts], method.min_cell)
         found[name] = {}
         for (group, places), is_hidden in zip(parts.items(), hide or (), strict=False):
-            own: dict[str, float | None] = {"n": float(len(places))}
-            for metric, values in scores.items():
-                defined = [one for at in places if (one := values[at]) is not None]
-                own[metric] = sum(defined) / len(defined) if defined else None
+            means = {
+                metric: Ratio([column.item_scores[at] for at in places]).value()
+                for metric, column in table.columns.items()
+            }
+            own = {"n": float(len(places)), **means}
             found[name][group] = dict.fromkeys(own) if is_hidden else own
     return found
 
@@ -97,33 +103,26 @@ def group_scores(
 def report_of(scored: TaskScore) -> BenchmarkReport:
     """Return the report of one score; the score's result is made complete for it."""
     result = scored.result
-    told = result.metadata
-    content = canonical([told["data"]["sha256"], told.get("items_sha256")])
+    told, data = result.metadata, result.metadata["data"]
+    content = canonical([data["sha256"], told.get("items_sha256")])
+    judging, own = told.get("judging"), [*scored.tables, *scored.details]
+    by_group = group_tables(scored, scored.groups, own)
+    tables = [*by_group, *own, *([] if judging is None else _judging_tables(judging))]
     about = {
         "status": "incomplete" if told.get("not_asked") else "ok",
         "task_hash": hashlib.sha256(content.encode()).hexdigest(),
-        "data_class": told["data"].get("data_class", "credentialed"),
+        "data_class": data.get("data_class", "credentialed"),
         "outcomes": told.get("ledger", {}),
         "warnings": list(scored.warnings),
         "notes": list(scored.notes),
     }
-    told.update({name: value for name, value in about.items() if name not in told})
+    told |= {**about, **told}
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
-    own = [*scored.tables, *scored.details]
-    judging = told.get("judging")
-    told["tables"] = [
-        {"title": one.title, "columns": list(one.columns), "rows": [list(row) for row in one.rows]}
-        for one in [
-            *group_tables(scored, scored.groups, own),
-            *own,
-            *([] if judging is None else _judging_tables(judging)),
-        ]
-    ]
-    methods = sorted({one.method for one in (result.intervals or {}).values() if one.method})
+    told["tables"] = [one._asdict() for one in tables]
     of_run = {
         "run_id": told.get("run_id"),
-        "data_sha256": {result.task_id: told["data"]["sha256"]},
+        "data_sha256": {result.task_id: data["sha256"]},
         "versions": {"medeval": medeval.__version__},
         "medeval_version": medeval.__version__,
         "prompt_version": told.get("prompt_version"),
@@ -131,6 +130,7 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
         "models_reported": sorted(told.get("models_reported", {})),
         "model": {"parameters": told.get("parameters", {})},
     }
+    methods = sorted({one.method for one in (result.intervals or {}).values() if one.method})
     if methods:
         drawn = {"draws": told["n_iters"], "seed": told["seed"], "level": LEVEL}
         of_run["bootstrap"] = {**drawn, "method": ", ".join(methods)}
@@ -177,15 +177,13 @@ def _cell(metric: str, value: float | Interval | None) -> str:
 def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any]]:
     """Return for each metric how many items are behind it and how many have none, and why."""
     told = result.metadata
-    undefined: Mapping[str, Mapping[str, Any]] = told.get("undefined", {})
-    counts = told.get("n")
+    undefined, counts = told.get("undefined", {}), told.get("n")
     names = sorted({**result.metrics_results, **undefined}, key=lambda name: name != headline)
     metrics: dict[str, dict[str, Any]] = {}
     for name in names:
-        interval = (result.intervals or {}).get(name)
-        usual = interval.n if interval else counts
-        n = counts.get(name) if isinstance(counts, Mapping) else usual
-        missing = undefined.get(name, {})
+        interval, missing = (result.intervals or {}).get(name), undefined.get(name, {})
+        n = interval.n if interval else counts
+        n = counts.get(name) if isinstance(counts, Mapping) else n
         metrics[name] = {
             **({} if n is None else {"n": n}),
             "n_undefined": missing.get("items", 0),
@@ -197,47 +195,45 @@ def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any
 
 def _scored_as(told: Mapping[str, Any]) -> dict[str, str]:
     """Return what must be the same for scores to stand side by side, beside the items."""
-    found = {}
+    found, judging = {}, told.get("judging")
     if (version := told.get("score_version")) is not None:
         found["score version"] = str(version)
-    if (judging := told.get("judging")) is not None:
-        judges = ", ".join(
-            sorted(f"{one['model']} at {one['endpoint']}" for one in judging["judges"])
-        )
+    if judging is not None:
+        judges = sorted(f"{one['model']} at {one['endpoint']}" for one in judging["judges"])
         found["judging"] = (
-            f"{judges}; rubric {judging['rubric']} {judging['rubric_sha256'][:12]}, prompt"
-            f" {judging['prompt_version']}, {judging['pooling']} of {judging['repeats']} verdicts"
-            " a judge"
+            f"{', '.join(judges)}; rubric {judging['rubric']} {judging['rubric_sha256'][:12]},"
+            f" prompt {judging['prompt_version']}, {judging['pooling']} of {judging['repeats']}"
+            " verdicts a judge"
         )
     return found
 
 
 def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
     """Return who judged, and what came of it."""
-    judges = [
-        (
-            one["judge"],
-            one["model"],
-            ", ".join(one["models_reported"]) or "not named",
-            *(f"{one[status]:,}" for status in ("ok", "partial", "failed")),
-            "unknown" if one["cost"] is None else one["cost"],
-        )
-        for one in judging["judges"]
-    ]
-    told = [
-        ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})"),
-        ("prompt version", judging["prompt_version"]),
-        ("verdicts of a jury are put together by", judging["pooling"]),
-        ("verdicts of a judge on an answer", str(judging["repeats"])),
-        ("answers with complete verdicts", f"{judging['ok']:,}"),
-        ("answers with partial verdicts", f"{judging['partial']:,}"),
-        ("answers with no usable verdict", f"{judging['failed']:,}"),
-        *((f"not judged: {why}", f"{n:,}") for why, n in judging["not_judged"].items()),
-        ("answers with signs of an injection", f"{judging['possible_injections']:,}"),
-        ("cost of judging", "unknown" if judging["cost"] is None else str(judging["cost"])),
-    ]
+
+    def told(value: Any) -> str:
+        if isinstance(value, list):
+            return ", ".join(value) or "not named"
+        return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else value
+
     named = ("judge", "model", "as its server names it", "complete", "partial", "failed", "cost")
-    return [Table("judges", named, judges), Table("judging", ("", ""), told)]
+    keys = ("judge", "model", "models_reported", "ok", "partial", "failed", "cost")
+    judges = [[told(one[key]) for key in keys] for one in judging["judges"]]
+    labels = {
+        "prompt_version": "prompt version",
+        "pooling": "verdicts of a jury are put together by",
+        "repeats": "verdicts of a judge on an answer",
+        "ok": "answers with complete verdicts",
+        "partial": "answers with partial verdicts",
+        "failed": "answers with no usable verdict",
+        **{why: f"not judged: {why}" for why in judging["not_judged"]},
+        "possible_injections": "answers with signs of an injection",
+        "cost": "cost of judging",
+    }
+    found = {**judging["not_judged"], **judging}
+    rows = [(label, told(found[key])) for key, label in labels.items()]
+    rubric = ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})")
+    return [Table("judges", named, judges), Table("judging", ("", ""), [rubric, *rows])]
 
 
 def reasons_table(title: str, counts: Mapping[str, int]) -> Sequence[Table]:

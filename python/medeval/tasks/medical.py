@@ -28,11 +28,10 @@ from medeval.metrics.metric import rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
-from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore, paired_differences
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject

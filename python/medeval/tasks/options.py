@@ -35,15 +35,15 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
         UserError: an option that the task does not have, or a value that cannot be meant.
     """
     for name, value in given.items():
-        field = kind.model_fields.get(name)
-        if field is None or value is None:
+        if value is None or (field := kind.model_fields.get(name)) is None:
             continue
         # Elsewhere true counts as the number 1, and "no" as false.
-        is_flag = bool in (field.annotation, *get_args(field.annotation))
-        if is_flag and not isinstance(value, bool):
-            raise UserError(f"{task}: option {name} is true or false, not {value!r}.")
-        if isinstance(value, bool) and not is_flag:
-            raise UserError(f"{task}: option {name} is not one of true and false.")
+        is_switch = bool in (field.annotation, *get_args(field.annotation))
+        if is_switch != isinstance(value, bool):
+            wrong = (
+                f"is true or false, not {value!r}" if is_switch else "is not one of true and false"
+            )
+            raise UserError(f"{task}: option {name} {wrong}.")
     try:
         return kind.model_validate(dict(given))
     except ValidationError as error:
@@ -114,10 +114,8 @@ def _values(
         read = {} if text is None else json.loads(text, object_pairs_hook=unique_keys)
     except RepeatedKeyError as error:
         raise UserError(f"{flag}: {error.key} comes twice. Leave one of them away.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{flag} is not JSON ({error}).") from None
-    except RecursionError:
-        raise UserError(f"{flag} is nested too deeply.") from None
     if not isinstance(read, dict):
         raise UserError(f"{flag} is one JSON object, such as '{example}'.")
     found: dict[str, Any] = {}

@@ -13,19 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Message, Outcome, Sample, canonical
-from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
-
-if TYPE_CHECKING:
-    from medeval.scoring.compare import Difference
 
 SETTINGS = "questions"
 # So many ways of giving gold answers to other questions are tried, at most.
@@ -203,15 +199,6 @@ class QuestionTask(SampleTask):
             facts,
         )
         return replace(scored, groups=group_scores([one.groups for one in asked], table, method))
-
-    def compare(self, first: Path, other: Any, second: Path, method: Method) -> list[Difference]:
-        """See `AskedTask`."""
-        plain = replace(method, n_iters=0, groupings=())
-        results = [
-            task.score(folder, plain).result for task, folder in ((self, first), (other, second))
-        ]
-        found = paired_differences(results[0], results[1], "id", method)
-        return sorted(found, key=lambda one: one.metric != self.headline)
 
 
 def _sha256(value: Any) -> str:

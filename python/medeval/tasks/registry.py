@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.run import RUN
@@ -27,23 +28,10 @@ if TYPE_CHECKING:
 
 # The report of a run that is scored, in its folder.
 SCORES = "scores.json"
-# The tasks that come along, by the names under which runs are recorded.
-BUILT_IN = {
-    "in_hospital_mortality": "medeval.tasks.mimic3.task:InHospitalMortality",
-    "decompensation": "medeval.tasks.mimic3.task:Decompensation",
-    "length_of_stay": "medeval.tasks.mimic3.task:LengthOfStay",
-    "phenotyping": "medeval.tasks.mimic3.task:Phenotyping",
-    "cdm": "medeval.tasks.cdm.task:CdmTask",
-    "mtsamples_procedures": "medeval.tasks.mtsamples.task:MtsamplesTask",
-    "yier": "medeval.tasks.yier.task:YierTask",
-}
-ALIASES = {
-    "ihm": "in_hospital_mortality",
-    "decomp": "decompensation",
-    "los": "length_of_stay",
-    "pheno": "phenotyping",
-    "mtsamples": "mtsamples_procedures",
-}
+_OWN: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("registry.toml").read_text(encoding="utf-8")
+)
+BUILT_IN, ALIASES, LOADERS = (_OWN[name] for name in ("tasks", "aliases", "loaders"))
 # All others are task files, in a form of their own.
 TASK_FILES = "medeval.tasks.medical:MedicalTaskRun"
 # Their names, where they come along.
@@ -52,15 +40,8 @@ BUNDLED = "medeval.tasks.medical:bundled"
 FILE_CLASS = re.compile(r"(.*\.py):([^\W\d]\w*)", re.DOTALL)
 # Tasks of other packages; each entry point names a class.
 GROUP = "medeval.tasks"
-# The benchmarks that the warehouse holds, each with a module `export` in its folder.
-_WAREHOUSE = ("cdm", "mimic3", "mtsamples", "yier")
-# What `load` knows: raw tables, as their sources declare them, and files in a form of their own:
-# each of these has `Options`, whose fields are flags and whose `instead` is the flag by which
-# nothing is loaded, and `load`.
+# Raw tables, as their sources declare them.
 RAW_KINDS = ("mimic3", "mimic4")
-LOADERS = {"mtsamples": "medeval.tasks.mtsamples.download", "yier": "medeval.tasks.yier.export"}
-# Commands of benchmarks, each a group under its name.
-COMMANDS = {"yier": "medeval.tasks.yier.commands:app"}
 
 
 def _found(place: str) -> Any:
@@ -82,7 +63,7 @@ def classes() -> list[type[Task]]:
 
 def command_groups() -> dict[str, typer.Typer]:
     """Return the commands of benchmarks, by the names of their groups."""
-    return {name: _found(place) for name, place in COMMANDS.items()}
+    return {name: _found(place) for name, place in _OWN["commands"].items()}
 
 
 def canonical_name(name: str) -> str:
@@ -107,26 +88,21 @@ def task_class(name: str) -> type[Task]:
     Raises:
         UserError: a file or package that has no such class.
     """
-    if of_file := FILE_CLASS.fullmatch(name):
-        from medeval.inference.python_model import FileFailedError, module_of
+    of_file = FILE_CLASS.fullmatch(name)
+    if of_file is None and (name in BUILT_IN or name not in names()):
+        own: type[Task] = _found(BUILT_IN.get(name, TASK_FILES))
+        return own
+    from medeval.inference.python_model import module_of
 
-        file, own = of_file.groups()
-        try:
-            found = getattr(module_of(Path(file)), own, None)
-        except (OSError, ValueError, FileFailedError) as error:
-            raise UserError(f"{error}.") from None
-        kind = f"{file} has no class {own!r} that is a Task"
-    elif name not in BUILT_IN and name in names():
-        place = names()[name]
-        try:
-            found = _found(place)
-        except (ImportError, AttributeError) as error:
-            raise UserError(f"The task {name} of another package fails: {error}.") from None
-        kind = f"{place}, which is installed as the task {name}, is no Task"
-    else:
-        return cast("type[Task]", _found(BUILT_IN.get(name, TASK_FILES)))
+    place = name if of_file else names()[name]
+    try:
+        found = getattr(module_of(Path(of_file[1])), of_file[2]) if of_file else _found(place)
+    except AttributeError:
+        found = None
+    except (ImportError, OSError, ValueError) as error:
+        raise UserError(f"The task {name} cannot be loaded: {error}.") from None
     if not (isinstance(found, type) and issubclass(found, Task)):
-        raise UserError(f"{kind} (see docs/adding_a_benchmark.md).")
+        raise UserError(f"{place} is no class that is a Task (see docs/adding_a_benchmark.md).")
     return found
 
 
@@ -172,11 +148,12 @@ def resume(
         UserError: its data are not there any more or are others, or its record says nothing of
             them.
     """
-    named = None if named is None else canonical_name(named)
-    given = {name: value for name, value in (moved or {}).items() if value is not None}
     if named is None:
         _refuse_code(record.folder, record.asked_task, record.task)
+    else:
+        named = canonical_name(named)
     kind = task_class(named if named and FILE_CLASS.fullmatch(named) else record.task)
+    given = {name: value for name, value in (moved or {}).items() if value is not None}
     if unknown := [name for name in given if name not in kind.MOVED]:
         flag = unknown[0].replace("_", "-")
         raise UserError(f"{record.folder} is a run of {record.task}, which has no --{flag}.")
@@ -216,17 +193,15 @@ def task_of(folder: Path) -> str | None:
 
 def _refuse_code(folder: Path, *names: str) -> None:
     """Stop at a record that names code: it may come from others, who may not decide what is run."""
-    for name in names:
-        if FILE_CLASS.fullmatch(name):
-            raise UserError(
-                f"{folder} is a run of {name}. Name that with --task, if this code is to be run."
-            )
+    if code := [name for name in names if FILE_CLASS.fullmatch(name)]:
+        raise UserError(
+            f"{folder} is a run of {code[0]}. Name that with --task, if this code is to be run."
+        )
 
 
 def benchmark_exports() -> dict[str, BenchmarkExport]:
     """Return how each benchmark is written, by name."""
-    found = [_found(f"medeval.tasks.{name}.export:EXPORT") for name in _WAREHOUSE]
-    return {one.name: one for one in found}
+    return {name: _found(place) for name, place in _OWN["exports"].items()}
 
 
 def chosen_exports(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -236,20 +211,18 @@ def chosen_exports(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
         UserError: a name that no benchmark has.
     """
     exports = benchmark_exports()
-    known: dict[str, tuple[str, set[str]]] = {}
-    for one in exports.values():
-        known[one.name] = (one.name, set(one.tasks))
-        known |= {task: (one.name, {task}) for task in one.tasks}
-        known |= {alias: (one.name, {task}) for alias, task in one.aliases.items()}
-    chosen: dict[str, set[str]] = {}
-    for name in given:
-        key = name.strip().lower().replace("-", "_")
-        if key not in known:
-            raise UserError(f"Unknown task {name!r}. Tasks: {', '.join(known)}.")
-        benchmark, tasks = known[key]
-        chosen.setdefault(benchmark, set()).update(tasks)
-    return {
-        one.name: tuple(task for task in one.tasks if task in chosen[one.name])
-        for one in exports.values()
-        if one.name in chosen
+    known: dict[str, set[tuple[str, str]]] = {}
+    for name, one in exports.items():
+        known[name] = {(name, task) for task in one.tasks}
+        known |= {task: {(name, task)} for task in one.tasks}
+        known |= {alias: {(name, task)} for alias, task in one.aliases.items()}
+    chosen = set[tuple[str, str]]()
+    for word in given:
+        if (key := word.strip().lower().replace("-", "_")) not in known:
+            raise UserError(f"Unknown task {word!r}. Tasks: {', '.join(known)}.")
+        chosen |= known[key]
+    of_each = {
+        name: tuple(task for task in one.tasks if (name, task) in chosen)
+        for name, one in exports.items()
     }
+    return {name: tasks for name, tasks in of_each.items() if tasks}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending
@@ -37,6 +37,7 @@ class RunRecord(RunFile, extra="forbid"):
         max_cost: the limit on cost of its newest start; empty without one.
         prices: the file of prices of its newest start; empty without one.
         asked_task: FILE.py:CLASS, if the task is a class in a file; else empty.
+        folder: where the record is; not in it.
     """
 
     task: str
@@ -49,12 +50,7 @@ class RunRecord(RunFile, extra="forbid"):
     max_cost: str = ""
     prices: str = ""
     asked_task: str = ""
-    _folder: Path = PrivateAttr(default=Path())
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the run."""
-        return self._folder
+    folder: Annotated[Path, Field(exclude=True)] = Path()
 
     @property
     def model(self) -> str:
@@ -78,7 +74,7 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    record._folder = folder
+    record.folder = folder
     # Runs of before do not say how their model was named.
     record.asked_model = record.asked_model or record.model
     if task not in (None, record.task):
@@ -101,37 +97,43 @@ def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     return None
 
 
+def progress_of(lines: Iterable[Line], due: Set[tuple[str, int]]) -> tuple[Progress, Counter[str]]:
+    """Return what became of items that are due, by id and sample, and how often each model replied.
+
+    What the journal has beyond them does not count.
+    """
+    waiting, progress, models = set(due), Progress(), Counter[str]()
+    for line in lines:
+        name = (line["item"], line["sample"])
+        if name in waiting:
+            waiting.discard(name)
+            progress.add(line, is_new=False)
+            models.update([line["model"]] if line.get("model") else [])
+    return progress, models
+
+
 def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
     """Return what every report says of a run: who answered, how, and what became of each item.
 
     Args:
         record: of the run.
-        items: all that were to be asked; what the journal has beyond them does not count.
+        items: all that were to be asked.
 
     Raises:
         UserError: none of them was asked.
     """
     due = {(item.id, item.sample) for item in items}
-    waiting, progress = set(due), Progress()
-    models: Counter[str] = Counter()
-    for line in read_journal(record.folder / RESPONSES):
-        name = (line["item"], line["sample"])
-        if name in waiting:
-            waiting.discard(name)
-            progress.add(line, is_new=True)
-            if line.get("model"):
-                models[line["model"]] += 1
-    if len(waiting) == len(due):
+    progress, models = progress_of(read_journal(record.folder / RESPONSES), due)
+    if not (asked := progress.ledger.asked):
         raise UserError(
             f"No item of {record.folder} was asked yet. Go on with it:"
             f" `python -m medeval run --resume {record.folder}`."
         )
-    sums = progress.as_json()
-    spent = kept_spending(record.folder / RESPONSES)
-    if spent is not None:
+    ledger = progress.ledger.as_json()
+    usage = {name: value for name, value in progress.as_json().items() if name not in ledger}
+    if (spent := kept_spending(record.folder / RESPONSES)) is not None:
         # Also calls whose item has no line: those of items that were asked again.
-        sums["all_calls"] = spent.as_json()
-    ledger = {name: sums.pop(name) for name in progress.ledger.as_json()}
+        usage["all_calls"] = spent.as_json()
     ids = sorted({item for item, _ in due})
     return {
         "run_id": record.folder.name,
@@ -139,9 +141,9 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
         **{name: record.settings[name] for name in ("endpoint", "parameters", "prompt_version")},
         "models_reported": dict(sorted(models.items())),
         "ledger": ledger,
-        "not_asked": len(waiting),
+        "not_asked": len(due) - asked,
         "items_sha256": hashlib.sha256(canonical(ids).encode()).hexdigest(),
-        "usage": sums,
+        "usage": usage,
     }
 
 
@@ -161,8 +163,7 @@ def warning_of_cut_prompts(items: Iterable[Sample], lines: Iterable[Line]) -> st
     """
     counts: dict[tuple[str, int], float] = {}
     for line in lines:
-        counted = (line.get("usage") or {}).get("input_tokens")
-        if counted is not None:
+        if (counted := (line.get("usage") or {}).get("input_tokens")) is not None:
             turns = line.get("episode", {}).get("turns", 1)
             counts[line["item"], line["sample"]] = counted / max(1, turns)
     sizes: dict[float, set[int]] = defaultdict(set)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Episode, Model, Sample
     from medeval.judging.prompt import Subject
@@ -57,15 +55,8 @@ class Method:
     options: TaskOptions = field(default_factory=TaskOptions)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of a score beside its values.
-
-    Attributes:
-        title: of the table.
-        columns: their names.
-        rows: their cells, as they are shown.
-    """
+class Table(NamedTuple):
+    """A table beside the values of a score: its title, its columns, and rows of cells as shown."""
 
     title: str
     columns: Sequence[str]
@@ -126,13 +117,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: what.
-        passed: whether it is as it must be.
-        told: what was found.
-    """
+    """One thing that `doctor` looked at: whether it is as it must be, and what was found."""
 
     name: str
     passed: bool
@@ -142,7 +127,8 @@ class Check:
 class Task:
     """A benchmark: what can be chosen about it, and how files of answers to it are scored.
 
-    Its class is found by `tasks.registry`; of it commands take flags, and what is scored.
+    Its class is found by `tasks.registry`; of it commands take flags, and what is scored. Its
+    methods are given the name under which the task is recorded.
 
     Attributes:
         scored_by: its headline metric, in a few words.
@@ -204,50 +190,60 @@ class Task:
         return cls.start(record.task, None)
 
     @classmethod
-    def predict(cls, name: str, model: str, **given: Any) -> str:
-        """Train a baseline into a run's folder, and say what it was trained on.
-
-        Args:
-            name: of the task, as it is recorded.
-            model: one of `BASELINES`.
-            given: the further flags of `predict`.
-        """
-        raise UserError(f"{name} has no baseline {model}.")
-
-    @classmethod
     def newest(cls, name: str, method: Method) -> Path:
-        """Return the newest run of the task.
-
-        Args:
-            name: of the task, as it is recorded.
-            method: of the score that it is wanted for.
+        """Return the newest run of the task, to be scored by a method.
 
         Raises:
             UserError: there is none.
         """
         from medeval.tasks.run_record import newest_run
 
-        found = newest_run(name)
-        if found is None:
-            raise UserError(
-                f"There is no run of {name} in runs/. Make one:"
-                f" `python -m medeval run --task {name} --model demo`."
-            )
-        return found
+        if found := newest_run(name):
+            return found
+        raise UserError(
+            f"There is no run of {name} in runs/. Make one:"
+            f" `python -m medeval run --task {name} --model demo`."
+        )
 
     @classmethod
     def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
         """Score what is no run of a model: a submission, a prediction file.
 
-        Args:
-            path: of it.
-            name: of the task, as it is recorded.
-            method: of intervals and groups.
-
         Raises:
             UserError: the task has no such files, or this one does not fit.
         """
         raise UserError(f"{path} is a file; scores of {name} are made of runs, which are folders.")
+
+    @classmethod
+    def compare_files(
+        cls, paths: Sequence[Path], name: str, metrics: Sequence[str], method: Method
+    ) -> Comparison | None:
+        """Compare prediction files by some metrics, or by all.
+
+        Returns:
+            None if the task is compared run by run, see `AskedTask.compare`.
+        """
+        return None
+
+    @classmethod
+    def score_arrays(cls, name: str, *arrays: Any, **given: Any) -> dict[str, Interval]:
+        """Score predictions that are arrays; see `medeval.score`.
+
+        Raises:
+            UserError: the task is not answered by predictions, or arrays that do not fit.
+        """
+        raise UserError(f"{name} is answered by a model that is asked: see medeval.evaluate.")
+
+    @classmethod
+    def predict(cls, name: str, model: str, **given: Any) -> str:
+        """Train one of `BASELINES` into a run's folder, and say what it was trained on.
+
+        Args:
+            name: of the task.
+            model: the baseline.
+            given: the further flags of `predict`.
+        """
+        raise UserError(f"{name} has no baseline {model}.")
 
     @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
@@ -261,41 +257,6 @@ class Task:
             UserError: the task's data cannot be read.
         """
         return iter(())
-
-    @classmethod
-    def score_arrays(
-        cls,
-        name: str,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        stays: ArrayLike | None,
-        *,
-        n_iters: int | None,
-        seed: int,
-    ) -> dict[str, Interval]:
-        """Score predictions that are arrays; see `medeval.score`.
-
-        Raises:
-            UserError: the task is not answered by predictions, or arrays that do not fit.
-        """
-        raise UserError(f"{name} is answered by a model that is asked: see medeval.evaluate.")
-
-    @classmethod
-    def compare_files(
-        cls, paths: Sequence[Path], name: str, metrics: Sequence[str], method: Method
-    ) -> Comparison | None:
-        """Compare what are no runs of models, such as prediction files.
-
-        Args:
-            paths: of them.
-            name: of the task, as it is recorded.
-            metrics: by which; none for all.
-            method: of the resamples.
-
-        Returns:
-            The comparison; None if the task is compared run by run, see `compare`.
-        """
-        return None
 
 
 class AskedTask(Task, ABC):
@@ -311,7 +272,7 @@ class AskedTask(Task, ABC):
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
         """See `Task`."""
         from medeval.tasks.options import read_options
-        from medeval.tasks.self_check import check_task
+        from medeval.tasks.task_run import check_task
 
         return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))
 
@@ -329,13 +290,11 @@ class AskedTask(Task, ABC):
     def settings(self) -> dict[str, Any]:
         """Return what decides the questions, as `run.json` keeps it: options, hash of the data."""
 
-    def keep(self, folder: Path) -> list[Path]:
+    def keep(self, folder: Path) -> None:
         """Write into a run's folder what it is scored with, if that may not be had again.
 
-        Returns:
-            The files; none where the data are a file, whose hash is in the record.
+        Where the data are a file, its hash in the record is enough.
         """
-        return []
 
     @abstractmethod
     def items(self, limit: int | None = None) -> Iterator[Sample]:
@@ -382,7 +341,6 @@ class AskedTask(Task, ABC):
             UserError: the folder holds no run of this task with these data.
         """
 
-    @abstractmethod
     def compare(self, first: Path, other: Any, second: Path, method: Method) -> list[Difference]:
         """Compare two runs on the items that both were asked, the headline first.
 
@@ -395,6 +353,52 @@ class AskedTask(Task, ABC):
         Raises:
             UserError: a folder holds no run of this task with these data.
         """
+        plain = replace(method, n_iters=0, groupings=())
+        one, two = self.score(first, plain), other.score(second, plain)
+        found = paired_differences(one.result, two.result, "id", method)
+        return sorted(found, key=lambda each: each.metric != one.headline)
+
+
+def paired_differences(
+    first: EvaluationResult,
+    second: EvaluationResult,
+    key: str,
+    method: Method,
+    directions: Mapping[str, str] | None = None,
+) -> list[Difference]:
+    """Compare the mean item scores of two results, on the same resamples of the items.
+
+    Args:
+        first: of one run.
+        second: of another.
+        key: of the inputs, that names an item.
+        method: resamples and their seed.
+        directions: which way metrics are better that are no score: `lower` or `neither`.
+
+    Raises:
+        UserError: the results have no item in common.
+    """
+    from medeval.scoring.compare import mean_difference  # numpy is slow to load
+
+    one, two = (
+        {
+            name: dict(zip((row[key] for row in result.inputs), scores, strict=True))
+            for name, scores in (result.item_scores or {}).items()
+        }
+        for result in (first, second)
+    )
+    return [
+        mean_difference(
+            name,
+            [score for item, score in one[name].items() if item in two[name]],
+            [two[name][item] for item in one[name] if item in two[name]],
+            draws=method.n_iters,
+            seed=method.seed,
+            direction=(directions or {}).get(name, "higher"),
+        )
+        for name in one
+        if name in two
+    ]
 
 
 class JudgedTask(AskedTask):
@@ -426,13 +430,12 @@ class SampleTask(AskedTask):
             return lambda item: ""
         if kind == DEMO:
             return lambda item: self.local_reply(item, None)
-        if kind == ORACLE:
-            return lambda item: self.local_reply(item, item.id)
-        # Each item gets the gold answer of another one.
         order = list(dict.fromkeys(item.id for item in self.items()))
         random.Random(0).shuffle(order)  # noqa: S311
-        others = dict(zip(order, order[1:] + order[:1], strict=True))
-        return lambda item: self.local_reply(item, others[item.id])
+        # Each item gets the gold answer of another one, of the oracle its own.
+        others = order if kind == ORACLE else order[1:] + order[:1]
+        gold_of = dict(zip(order, others, strict=True))
+        return lambda item: self.local_reply(item, gold_of[item.id])
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model."""

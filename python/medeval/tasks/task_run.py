@@ -1,35 +1,137 @@
-"""A run of a task: its folder made or opened, its samples asked, batch files out and in."""
+"""A run of a task: who is asked, its folder, its samples asked, batch files out and in."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count
+from math import sqrt
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.journal import Journal
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.python_model import PythonModel, module_of
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Outcome
-from medeval.tasks.models import ModelChoice
-from medeval.tasks.run_record import RUNS, read_record
-from medeval.tasks.task import AskedTask
+from medeval.inference.types import Message, Model, Outcome
+from medeval.judging.jury import LOCAL, jury_of
+from medeval.tasks.judged import judge
+from medeval.tasks.run_record import RUNS, progress_of, read_record
+from medeval.tasks.task import DEMO, EMPTY, ORACLE, SHUFFLED, AskedTask, Check, Method, TaskScore
 from medeval.text import visible
 
+OPENAI = "https://api.openai.com/v1"
+BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+KEY_VARIABLE = "OPENAI_API_KEY"
 ENDPOINTS = Path("endpoints.toml")
 # Names of folders have an end, and so has the patience of those who read them.
 _LONGEST_PART = 80
 # Above it a run says that its replies were not read, and shows so much of the first.
 _MOST_UNREAD = 0.2
 _MOST_SHOWN = 300
+# Sums of floats, not more.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model is asked, and how.
+
+    Attributes:
+        model: `demo`, `FILE.py:FUNCTION`, or the name by which an endpoint knows it.
+        base_url: of the endpoint; None takes OPENAI_BASE_URL, else OpenAI's.
+        key_variable: the environment variable that holds the key; None takes OPENAI_API_KEY where
+            no address is given, else none: a key goes to no address that it was not meant for.
+        parameters: temperature, max_tokens and what else the endpoint takes.
+        timeout: seconds for one call.
+        call: a function of this process that answers instead, from the messages to the reply.
+    """
+
+    model: str
+    base_url: str | None = None
+    key_variable: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 600.0
+    call: Callable[[Sequence[Message]], str] | None = None
+
+    @property
+    def function(self) -> tuple[Path, str] | None:
+        """The file and the name of a Python function, if one is meant."""
+        file, _, name = self.model.rpartition(":")
+        return (Path(file), name) if file.endswith(".py") and self.base_url is None else None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the answers come from this process."""
+        is_demo = self.model == DEMO and self.base_url is None
+        return is_demo or self.function is not None or self.call is not None
+
+    @property
+    def key(self) -> str | None:
+        """The name of the variable that holds the key; None if none is sent."""
+        if self.is_local:
+            return None
+        usual = KEY_VARIABLE if self.base_url is None else None
+        return usual if self.key_variable is None else self.key_variable
+
+    @property
+    def to_name(self) -> dict[str, str]:
+        """The flags, with their values, that a command must have before a record's model is used.
+
+        A record may name any function, any variable and any address. Of itself the usual variable
+        goes to the usual address; no other is sent and no function is run.
+        """
+        if self.function is not None:
+            return {"--model": self.model}
+        usual = os.environ.get(BASE_URL_VARIABLE) or OPENAI
+        is_usual = normalized(self.base_url or usual) == normalized(usual)
+        if self.key is None or (is_usual and self.key == KEY_VARIABLE):
+            return {}
+        return {"--key-variable": self.key}
+
+    def opened(self, task: AskedTask, guard: DataUseGuard) -> Model:
+        """Return who answers a task.
+
+        Raises:
+            UserError: no such function, an address that cannot be meant, or a key that is not
+                there.
+        """
+        call, file = self.call, Path("<python>")
+        if not self.is_local:
+            address = self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
+            how: dict[str, Any] = {"parameters": self.parameters, "timeout": self.timeout}
+            return OpenAIModel(address, self.model, guard, key_variable=self.key, **how)
+        if call is not None:
+            source = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+            file = Path(source or file)
+        elif self.function is None:
+            return task.local_provider(DEMO, guard)
+        else:
+            file, name = self.function
+            if not file.is_file():
+                raise UserError(f"{file}: no such file. A function is named FILE.py:FUNCTION.")
+            try:
+                call = getattr(module_of(file), name, None)
+            except (ImportError, OSError, ValueError) as error:
+                raise UserError(f"{error}.") from None
+            if not callable(call):
+                raise UserError(f"{file} has no function {name!r}.")
+        answer = call
+        return PythonModel(
+            lambda item: answer(item.messages), self.model, guard, timeout=self.timeout, file=file
+        )
 
 
 class TaskRun(Run):
@@ -53,7 +155,7 @@ class TaskRun(Run):
         limit: how many items are asked at most; None for all.
         kept: what may change from start to start. A run that is resumed keeps what it has of it
             until it goes on indeed.
-        made: the files of a new run; empty if the folder was there.
+        made: whether the run is new; not if the folder was there.
 
     Raises:
         UserError: the model cannot be asked, or the folder holds a run with other settings.
@@ -76,7 +178,7 @@ class TaskRun(Run):
             like = _run_like(task, choice, runs) if may_resume else None
             folder = like or _new_folder(runs, task.name, choice.model)
         model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
-        is_new = not folder.exists()
+        self.made = not folder.exists()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -86,8 +188,8 @@ class TaskRun(Run):
         try:
             self.task = task.prepared(model) if can_ask else task
         except UserError:
-            if is_new:
-                _remove_empty(folder)
+            if self.made:
+                _remove(folder)
             raise
         self.choice, self.limit = choice, limit
         # The name of a variable, never what it holds; the model as it was named.
@@ -109,8 +211,7 @@ class TaskRun(Run):
             **self.kept,
         }
         super().__init__(folder, settings | self.task.settings(), model, about=about)
-        files = self.task.keep(folder)
-        self.made: Sequence[Path] = (folder / RUN, *files) if is_new else ()
+        self.task.keep(folder)
 
     def evaluate(self, config: RunConfig) -> RunResult:
         """Ask what has no answer yet; see `Run.execute`."""
@@ -137,11 +238,8 @@ class TaskRun(Run):
 
     def discard(self) -> None:
         """Remove the folder of a new run that was refused before anything came of it."""
-        has_answers = self.journal.exists() and self.journal.stat().st_size
-        if self.made and not (has_answers or (self.folder / AUDIT).exists()):
-            for file in (*self.made, self.journal):
-                file.unlink(missing_ok=True)
-            _remove_empty(self.folder)
+        if self.made and not (self.journal.exists() and self.journal.stat().st_size):
+            _remove(self.folder)
 
     def require_batch(self) -> None:
         """Refuse what no batch file can ask.
@@ -164,9 +262,8 @@ class TaskRun(Run):
 
         Built-in models take whatever they are given.
         """
-        if self.choice.is_local and self.choice.function is None:
-            return
-        for settings in self.task.settings().values():
+        is_built_in = self.choice.is_local and self.choice.function is None
+        for settings in () if is_built_in else self.task.settings().values():
             context = settings.get("context") if isinstance(settings, Mapping) else None
             if isinstance(context, Mapping) and context.get("limit_from") == "default":
                 yield (
@@ -179,35 +276,31 @@ class TaskRun(Run):
 
         Text that is not open is not shown.
         """
-        count, total = sums.ledger[Outcome.UNPARSED], sums.ledger.asked
-        if count <= _MOST_UNREAD * total:
+        unread, total = sums.ledger[Outcome.UNPARSED], sums.ledger.asked
+        if unread <= _MOST_UNREAD * total:
             return ""
         known = self.task.Options.model_fields
         options = [f"--{one.replace('_', '-')}" for one in self.task.READING if one in known]
-        said = f"{count:,} of {total:,} replies could not be read"
-        if options:
-            said += f"; see what {', '.join(options)} would change"
-        line = next((one for one in self.lines() if one["outcome"] == Outcome.UNPARSED), None)
+        said = f"{unread:,} of {total:,} replies could not be read"
+        said += f"; see what {', '.join(options)} would change" if options else ""
+        line = next(one for one in self.lines() if one["outcome"] == Outcome.UNPARSED)
         open_items = {one.id for one in self.task.items(self.limit) if one.data_class == "open"}
-        if line is None or line["item"] not in open_items:
+        if line["item"] not in open_items:
             return f"{said}."
         return f"{said}. The first, of item {line['item']}: {visible(line['text'][:_MOST_SHOWN])}"
 
     def progress(self) -> Progress:
         """Return what became of the items that are due until now."""
         due = {(item.id, item.sample) for item in self.task.items(self.limit)}
-        progress = Progress()
-        for line in self.lines():
-            if (line["item"], line["sample"]) in due:
-                progress.add(line, is_new=False)
-        return progress
+        return progress_of(self.lines(), due)[0]
 
 
-def _remove_empty(folder: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove the folder of a run that never began, unless it has an audit of what was sent."""
-    for path in (folder, folder.parent):
-        with suppress(OSError):
-            path.rmdir()
+    if not (folder / AUDIT).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # there are other runs
+            folder.parent.rmdir()
 
 
 def _run_like(task: AskedTask, choice: ModelChoice, runs: Path) -> Path | None:
@@ -235,10 +328,58 @@ def _new_folder(runs: Path, task: str, model: str) -> Path:
 
     Neither a task's nor a model's name leads into another folder.
     """
+    parts = {"task": task, "model": Path(model).name if ".py:" in model else model}
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    model = Path(model).name if ".py:" in model else model
-    for part, instead in ((task, "task"), (model, "model")):
+    for instead, part in parts.items():
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.")[:_LONGEST_PART].strip("-.")
         name += f"-{plain or instead}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(folder for folder in map(runs.joinpath, names) if not folder.exists())
+
+
+def check_task(task: AskedTask) -> Iterator[Check]:
+    """Yield what models score whose score is known beforehand: whether question to score holds.
+
+    A model that answers with the gold must score the maximum, one that says nothing the minimum,
+    and gold answers that are given to other items must score like chance. Each is asked,
+    journalled, read and scored like any other model.
+    """
+    oracle, empty = _scored(task, ORACLE), _scored(task, EMPTY)
+    for metric, bounds in task.bounds().items():
+        both = (("the gold answers", oracle), ("no answers", empty))
+        for (who, scored), wanted in zip(both, bounds, strict=True):
+            value = scored.result.metrics_results.get(metric)
+            # Without an answer some metrics are undefined, which is right as well.
+            passed = wanted == 0.0 if value is None else abs(value - wanted) <= ROUNDING
+            told = "undefined" if value is None else f"{value:.4f}"
+            yield Check(f"{metric}: {who} must score {wanted:g}", passed, told)
+    shuffled = _scored(task, SHUFFLED)
+    value = shuffled.result.metrics_results.get(shuffled.headline)
+    n = len(shuffled.result.inputs)
+    if value is None or n < 2:
+        passed, told = n < 2, "one item only, there is no other" if n < 2 else "undefined"
+    else:
+        passed = value < oracle.result.metrics_results[oracle.headline]
+        told = "with two items there is one way only to give gold to another"
+        if n > 2:
+            # Sampling, and a little.
+            chance, far = task.chance(), 0.05 + 0.5 / sqrt(n)
+            passed = passed and abs(value - chance) <= far
+            told = f"chance is {chance:.4f}, within {far:.2f} of it"
+        told = f"{value:.4f}; {told}"
+    name = f"{shuffled.headline}: gold answers of other items must score like chance"
+    yield Check(name, passed, told)
+
+
+def _scored(task: AskedTask, kind: str) -> TaskScore:
+    with TemporaryDirectory() as place:
+        path = Path(place)
+        model = task.local_provider(kind, DataUseGuard({}, path / AUDIT))
+        task = task.prepared(model)
+        settings = {**settings_of(model, task.prompt_version), **task.settings()}
+        run = Run(path, settings, model, about={"task": task.name})
+        task.keep(path)
+        run.execute(task.samples(), RunConfig(can_read=task.can_read))
+        if getattr(task, "rubric", None) is not None:
+            judge(task, path, jury_of([LOCAL]))
+        return task.score(path, Method(n_iters=0))

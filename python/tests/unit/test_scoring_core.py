@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
 
 from medeval.scoring.binary import Binary
-from medeval.scoring.resample import RowResamples, Statistic, jackknife, score, summarise
+from medeval.scoring.resample import Statistic, draw_rows, jackknife, score, summarise
 from medeval.tasks.mimic3 import metrics as icu
 from medeval.tasks.mimic3.metrics import EDGES_HOURS, LengthOfStay, Phenotyping
 
@@ -103,6 +103,7 @@ def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float
     np.testing.assert_allclose(fixed, [kappa], **CLOSE)
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 10**6))
 def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
     truth, guess = labels_data(rows, labels + 1, seed)
@@ -160,11 +161,11 @@ def test_resamples_are_those_of_random_state(rows: int, seed: int, iterations: i
         np.bincount(random.randint(0, rows, size=rows), minlength=rows)
         for _ in range(2 * iterations)
     ]
-    resamples = RowResamples(seed, rows)
+    draw = draw_rows(seed, rows)
     for part in (expected[:iterations], expected[iterations:]):
-        np.testing.assert_array_equal(resamples.counts(iterations, None, rows), part)
+        np.testing.assert_array_equal(draw(iterations), part)
     labels = np.arange(rows) % 7
-    labelled = RowResamples(seed, rows).counts(2 * iterations, labels, 7)
+    labelled = draw_rows(seed, rows, labels, 7)(2 * iterations)
     np.testing.assert_array_equal(
         labelled, [np.bincount(labels, weights=one, minlength=7) for one in expected]
     )

@@ -16,13 +16,11 @@ from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.inference.types import Sample
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.tasks.judged import chosen_jury
-from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import start
 from medeval.tasks.run_record import RunRecord, read_record
-from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
-from medeval.tasks.task_run import TaskRun
+from medeval.tasks.task_run import ModelChoice, TaskRun, check_task
 
 SUMMARIES = """
 task_id: own
@@ -107,7 +105,7 @@ def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
 
 
 def test_options_nested_without_end_are_refused() -> None:
-    with pytest.raises(UserError, match="nested too deeply"):
+    with pytest.raises(UserError, match="--env-args is not JSON"):
         parse_arguments("[" * 100_000)
 
 

@@ -24,10 +24,9 @@ from medeval.tasks.cdm.facts import PROMPT_VERSION, Facts, LabNames, load_facts
 from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
 from medeval.tasks.cdm.tools import TOOLS, require_tools
-from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import AskedTask, Method, TaskScore
+from medeval.tasks.task import AskedTask, Method, TaskScore, paired_differences
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard

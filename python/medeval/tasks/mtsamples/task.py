@@ -23,14 +23,13 @@ from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.models.text_files import write_text
-from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.mtsamples.download import fill_cache
 from medeval.tasks.mtsamples.export import FILE, Example, as_lines, read_kept, read_warehouse
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore, paired_differences
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:
@@ -178,12 +177,11 @@ class MtsamplesTask(SampleTask, JudgedTask):
             }
         }
 
-    def keep(self, folder: Path) -> list[Path]:
+    def keep(self, folder: Path) -> None:
         """See `Task`."""
         place = folder / FILE
         if not place.exists():
             write_text(place, as_lines(self.examples))
-        return [place]
 
     def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""

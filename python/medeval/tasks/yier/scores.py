@@ -20,10 +20,9 @@ from pydantic import ValidationError
 
 from medeval.errors import UserError
 from medeval.models.scores import Interval
-from medeval.scoring.compare import Difference, paired_difference
+from medeval.scoring.compare import Difference, mean_difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
-from medeval.tasks.differences import mean_difference
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier.files import Document, read_file
@@ -365,10 +364,10 @@ def compare(
             f"the two systems have answers to different questions ({len(ids[0]):,} and"
             f" {len(ids[1]):,}); score both against the same file."
         )
+    drawn: dict[str, Any] = {"draws": method.n_iters, "seed": method.seed}
     means = [
-        mean_difference(name, list(map(value, first)), list(map(value, second)), method)
+        mean_difference(name, list(map(value, first)), list(map(value, second)), **drawn)
         for name, value in _BY_QUESTION.items()
     ]
     one, two = ([unit.ratio for unit in units_of(some, method.cluster)] for some in (first, second))
-    f1 = paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed)
-    return [f1, *means]
+    return [paired_difference(HEADLINE, one, two, len(first), **drawn), *means]
