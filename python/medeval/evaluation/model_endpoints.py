@@ -28,7 +28,6 @@ from medeval.evaluation.task_prompts import (
     response_format_for,
 )
 from medeval.inference.errors import (
-    CallFailedError,
     Failure,
     Kind,
     RetryPolicy,
@@ -118,14 +117,9 @@ def api_model(
 async def _posted(
     client: Any, address: str, body: str, headers: Mapping[str, str], key: str, timeout: float
 ) -> Any:
-    """Return what an endpoint answers to a batch.
-
-    Raises:
-        CallFailedError: there is no answer.
-    """
+    """Return what an endpoint answers to a batch, or why there is no answer."""
     import httpx2
 
-    # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
     try:
         async with asyncio.timeout(timeout):
             response = await client.post(address, content=body.encode(), headers=headers)
@@ -133,16 +127,15 @@ async def _posted(
         if response.is_success:
             return whole_json(json.loads(text))
         told, asked = response.headers, texts_of(json.loads(body))
-        failure = failure_of_response(response.status_code, told, text, datetime.now(UTC), asked)
+        return failure_of_response(response.status_code, told, text, datetime.now(UTC), asked)
     except (TimeoutError, httpx2.TimeoutException):
-        failure = Failure(Kind.TIMEOUT)
+        return Failure(Kind.TIMEOUT)
     except httpx2.RequestError as error:
         is_broken = isinstance(error, httpx2.DecodingError)
         kind = Kind.BROKEN if is_broken else Kind.CONNECTION
-        failure = Failure(kind, code=type(error).__name__)
+        return Failure(kind, code=type(error).__name__)
     except (ValueError, RecursionError):
-        failure = Failure(Kind.BROKEN, status=response.status_code)
-    raise CallFailedError(failure)
+        return Failure(Kind.BROKEN, status=response.status_code)
 
 
 def chat_model(

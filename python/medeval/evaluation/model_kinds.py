@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from medeval.errors import UserError
-from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.errors import Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
@@ -131,7 +131,7 @@ class BatchModel:
 
     Args:
         name: what the audit calls the model.
-        answer: gives the outputs of a batch, as JSON values.
+        answer: gives the outputs of a batch, as JSON values, or why there are none.
         address: where it is.
         close: gives back what was opened for it.
     """
@@ -147,10 +147,12 @@ class BatchModel:
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """See `Model`."""
-        text = json.dumps(await self._answer(request))
-        return Reply(text, finish_reason="stop", model=self.model)
+        given = await self._answer(request)
+        if isinstance(given, Failure):
+            return given
+        return Reply(json.dumps(given), finish_reason="stop", model=self.model)
 
     async def close(self) -> None:
         """See `Model`."""
@@ -249,11 +251,9 @@ def python_model(
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  whatever a user's function raises
-                failure = Failure(Kind.CALLABLE, code=type(error).__name__)
-            else:
-                is_list = isinstance(given, list | tuple)
-                return [writable(each) for each in given] if is_list else None
-            raise CallFailedError(failure)
+                return Failure(Kind.CALLABLE, code=type(error).__name__)
+            is_list = isinstance(given, list | tuple)
+            return [writable(each) for each in given] if is_list else None
 
         return in_batches(BatchModel("function", answer), call, lines, is_per_item=per_item)
 

@@ -22,15 +22,22 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from medeval.errors import UserError, first_fault
-from medeval.files import drop_torn_line, end_of_whole_lines, hold, not_written, numbered_lines
+from medeval.files import (
+    drop_torn_line,
+    end_of_whole_lines,
+    hold,
+    not_written,
+    numbered_lines,
+    replace_file,
+)
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Outcome, Reply, Request
+from medeval.inference.types import Outcome, Reply, Request, ToolCall, Usage
 
 Line = dict[str, Any]
 
 # What a reply says, as its line has it.
-SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
+_SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 _SECONDS_BETWEEN_SYNCS = 1.0
 # As decimals are written; a number of JSON is rounded.
 _Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
@@ -121,7 +128,7 @@ def line_of(
         line |= {"outcome": str(answer.outcome), "error": answer.recorded(item.is_open)}
     else:
         line |= {"outcome": str(outcome_of(answer))}
-        line |= {name: getattr(answer, name) for name in SAID}
+        line |= {name: getattr(answer, name) for name in _SAID}
         line["usage"] = asdict(answer.usage)
         if answer.tool_calls:
             line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
@@ -134,6 +141,16 @@ def line_of(
 def failure_of(line: Line) -> Failure:
     """Read back why there was no reply, as far as the line holds it."""
     return Failure(**_Error.model_validate(line["error"]).model_dump())
+
+
+def reply_of(line: Line) -> Reply:
+    """Read back the reply that a line holds."""
+    return Reply(
+        **{name: line.get(name, "") for name in _SAID},
+        usage=Usage(**(line.get("usage") or {})),
+        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
+        message=line.get("message"),
+    )
 
 
 class LineFile(AbstractContextManager["LineFile"]):
@@ -262,28 +279,20 @@ class Journal(AbstractContextManager["Journal"]):
         Raises:
             UserError: the disk did not take the journal without them.
         """
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.unlink(missing_ok=True)
-        new = LineFile(beside)
+        kept = [
+            os.pread(self._file.descriptor, length, offset)
+            for offset, length in self._places.values()
+            if not is_out(self._read((offset, length)))
+        ]
         try:
-            for place in self._places.values():
-                if is_out(self._read(place)):
-                    continue
-                offset, length = place
-                if reason := new.append(os.pread(self._file.descriptor, length, offset)):
-                    raise UserError(
-                        f"{self.path}: it could not be written anew without the items to be asked"
-                        f" again ({reason}). It is as it was; make room and start the same run"
-                        " again."
-                    )
-            os.fsync(new.descriptor)
-            beside.replace(self.path)
-        except BaseException:
-            os.close(new.descriptor)
-            beside.unlink(missing_ok=True)
-            raise
-        os.close(self._file.descriptor)
-        self._file = new
+            replace_file(self.path, b"".join(kept))
+        except OSError as error:
+            raise UserError(
+                f"{self.path} could not be written anew ({error.strerror}), and is as it was. Make"
+                " room and start the same run again."
+            ) from None
+        before, self._file = self._file, LineFile(self.path)
+        os.close(before.descriptor)
         self._index()
 
     def _read(self, place: tuple[int, int]) -> Line:

@@ -26,7 +26,6 @@ from medeval.inference.errors import (
     NO_SYSTEM_ROLE,
     NOT_CONNECTED,
     TEXTS,
-    CallFailedError,
     Failure,
     Kind,
     failure_of_response,
@@ -211,7 +210,7 @@ class OpenAIModel:
         key_from_environment(key_variable, os.environ)
         _import_client()
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """Ask once; a refused request is repeated without one part at a time until that helps.
 
         A part is left out for good where that brings an answer, or at least another refusal: then
@@ -219,13 +218,13 @@ class OpenAIModel:
         """
         while True:
             tried = self.fallbacks
-            known, last = tried.learned, await self._post(request, tried)
+            known, refused = tried.learned, await self._post(request, tried)
             only_named = self._has_answered or self._is_tried
-            if not isinstance(last, Failure):
-                return last
-            refused = CallFailedError(last)
+            if not isinstance(refused, Failure):
+                return refused
+            last = refused
             if not (trials := tried.trials(last, request, only_named=only_named)):
-                raise refused
+                return refused
             async with self._experiment:
                 if self.fallbacks.learned != known:
                     continue  # what helped another request may help this one
@@ -236,12 +235,12 @@ class OpenAIModel:
                         self.fallbacks.learned = {**self.fallbacks.learned, **trial.learned}
                         return answer
                     if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
-                        raise CallFailedError(answer)
+                        return answer
                     if answer.words != last.words:
                         tried, last = trial, answer
                         trials = tried.trials(last, request, only_named=only_named)
                 self._is_tried = self._is_tried or not only_named
-                raise refused
+                return refused
 
     async def close(self) -> None:
         """Close the connections."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Reply, Request, Sample, body_of
@@ -56,7 +56,7 @@ class PythonModel:
         self._timeout = timeout
         self._file = None if file is None else str(file.resolve())
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
         if self._file is not None:
@@ -71,9 +71,9 @@ class PythonModel:
             answer = _failure_of(error)
         if isinstance(answer, str):
             return Reply(whole(answer), finish_reason="stop", model=self.model)
-        if not isinstance(answer, Failure):
-            answer = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
-        raise CallFailedError(answer)
+        if isinstance(answer, Failure):
+            return answer
+        return Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
 
     async def close(self) -> None:
         """Nothing was opened."""

@@ -217,11 +217,10 @@ class Model(Protocol):
     parameters: Mapping[str, Any]
     fallbacks: ParameterFallbacks
 
-    async def ask(self, request: Request) -> Reply:
-        """Ask once.
+    async def ask(self, request: Request) -> Reply | Failure:
+        """Ask once; a failure is why there is no reply.
 
         Raises:
-            CallFailedError: there is no reply.
             UserError: the request may not be sent.
         """
 
