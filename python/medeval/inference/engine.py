@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
@@ -57,7 +57,7 @@ async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConf
     """
     run.model.fallbacks.learned = {**run.model.fallbacks.learned, **run.learned}
     samples = iter(samples)
-    first = [*filter(None, [next(samples, None)])]
+    first = list(islice(samples, 1))
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(run.journal))
         has_turns = bool(first) and not isinstance(first[0], Sample)

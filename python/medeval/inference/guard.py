@@ -128,10 +128,8 @@ def _addresses_of(base_url: str, *, numeric: bool = False) -> set[str]:
 
 
 def _not_local(base_url: str) -> str:
-    return (
-        f"{base_url} is declared as local, but its host is not on this machine nor in a private"
-        " network. Take runs_locally out; what others run needs an attestation."
-    )
+    place = "its host is not on this machine nor in a private network"
+    return f"{base_url} is declared as local, but {place}: it needs an attestation instead."
 
 
 Sentence = Annotated[str, Field(min_length=1)]
@@ -290,21 +288,19 @@ class DataUseGuard:
         declared = self.endpoints.get(address)
         if declared is None:
             why = (
-                "endpoints.toml does not declare it. Declare it there with runs_locally = true if"
-                " the model itself runs on your own machines, with an attestation, or, if it is a"
-                f" Python file, as a [[function]]; {POLICY} says what each means, and how public"
-                " text says so."
+                "endpoints.toml does not declare it. Declare it there with runs_locally = true,"
+                " with an attestation, or a Python file as a [[function]]"
             )
         elif declared.runs_locally:
             return "local"
         elif gaps := declared.gaps(self.today or datetime.now(UTC).date()):
-            why = (
-                f"its attestation in endpoints.toml does not hold ({', '.join(gaps)}). {POLICY}"
-                " says what it must state."
-            )
+            why = f"its attestation in endpoints.toml does not hold ({', '.join(gaps)})"
         else:
             return "attestation"
-        raise RefusedError(f"Credentialed text may not go to {address}: {why} Nothing was sent.")
+        raise RefusedError(
+            f"Credentialed text may not go to {address}: {why}. {POLICY} says more. Nothing was"
+            " sent."
+        )
 
     def authorize(self, request: Request, body: bytes, purpose: Purpose) -> None:
         """Let a request through and record it, or stop it before its first byte.
@@ -349,9 +345,11 @@ class DataUseGuard:
         Raises:
             RefusedError: the host is elsewhere, or it is not known here.
         """
-        found = _addresses_of(address)
         declared = self.endpoints.get(address)
-        if declared and declared.runs_locally and not (found and all(map(_is_private, found))):
+        if not (declared and declared.runs_locally):
+            return
+        found = _addresses_of(address)
+        if not (found and all(map(_is_private, found))):
             raise RefusedError(f"{_not_local(address)} Nothing was written.")
 
     def route(self, address: str) -> dict[str, str]:
@@ -396,6 +394,7 @@ class DataUseGuard:
 
         declared, route = self.endpoints.get(address), self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
+        is_local = declared is not None and declared.runs_locally
         try:
             # What vouches for an endpoint; variables of the environment are not looked at.
             is_plain = address.startswith("http://") and not proxy
@@ -417,7 +416,7 @@ class DataUseGuard:
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={
-                    "request": [be_looked_at] if declared and declared.runs_locally else [],
+                    "request": [be_looked_at] * is_local,
                     "response": [keep_bounded],
                 },
             )
@@ -437,9 +436,8 @@ class DataUseGuard:
         if further := sorted({*asked, *kinds} - PLAIN - {*named}):
             raise RefusedError(
                 f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
-                " what an attested endpoint does with it is not known. Leave it away, or, if the"
-                f" agreement covers it, name it in the entry: parameters = {json.dumps(further)}."
-                f" {POLICY} says more. Nothing was sent."
+                " leave it away, or, if the agreement covers it, name it in the entry of"
+                f" endpoints.toml: parameters = {json.dumps(further)}. Nothing was sent."
             )
 
 

@@ -78,13 +78,11 @@ class ParameterFallbacks:
 
     def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters as this endpoint takes them."""
-        sent = {}
-        for name, value in parameters.items():
-            instead = self.learned.get(name, name)
-            if name == RESPONSE_FORMAT and instead == JSON_OBJECT:
-                sent[name] = {"type": JSON_OBJECT}
-            elif instead != LEFT_OUT:
-                sent[instead] = value
+        sent = {self.learned.get(name, name): value for name, value in parameters.items()}
+        sent.pop(LEFT_OUT, None)
+        if JSON_OBJECT in sent:
+            del sent[JSON_OBJECT]
+            sent[RESPONSE_FORMAT] = {"type": JSON_OBJECT}
         return sent
 
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -120,10 +118,9 @@ class ParameterFallbacks:
             return roles
         if not failure.is_refused_request:
             return []
-        parts: list[dict[str, str]] = []
         form = sent.get(RESPONSE_FORMAT)
-        if isinstance(form, Mapping) and form.get("type") == "json_schema":
-            parts.append({RESPONSE_FORMAT: JSON_OBJECT})
+        is_schema = isinstance(form, Mapping) and form.get("type") == "json_schema"
+        parts = [{RESPONSE_FORMAT: JSON_OBJECT}] if is_schema else []
         parts += [{name: LEFT_OUT} for name in _OPTIONAL if name in sent]
         # Refused under both names, a limit of tokens stays an error: a run without it is dear.
         parts += [{n: o} for n, o in RENAMED.items() if n in sent and o not in self.learned]
@@ -146,7 +143,7 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
         for name, form in forms.items()
         if (match := re.search(rf"(?<!\w)(?:{form})(?!\w)", failure.detail, re.IGNORECASE))
     ]
-    return min(places)[1] if places else None
+    return min(places, default=(0, None))[1]
 
 
 def _import_client() -> None:
@@ -301,7 +298,7 @@ class OpenAIModel:
             refused = met.with_traceback(None)
         except openai.OpenAIError as error:
             return Failure(Kind.BROKEN, code=type(error).__name__)
-        except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
+        except ValueError as error:  # half a surrogate pair or NaN, which no request can carry
             return Failure(Kind.REQUEST, code=type(error).__name__)
         raise refused
 

@@ -66,9 +66,9 @@ class PythonModel:
             answer = await self._called(request.item)
         except TimeoutError:
             told = f"it took longer than {self._timeout} seconds"
-            answer = Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
+            return Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
         except RuntimeError as error:  # there is no thread to be had
-            answer = _failure_of(error)
+            return _failure_of(error)
         if isinstance(answer, str):
             return Reply(whole(answer), finish_reason="stop", model=self.model)
         if isinstance(answer, Failure):

@@ -28,8 +28,8 @@ RESPONSES = "responses.jsonl"
 STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
-_ABSENT = "nothing"
 _FAULT = 400
+_NONE = "nothing"
 
 
 @dataclass
@@ -59,6 +59,14 @@ class Progress:
     uncounted: int = 0
     cost: Decimal = Decimal(0)
     unpriced: int = 0
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> Progress:
+        """Return the sums over lines of earlier starts."""
+        progress = cls()
+        for line in lines:
+            progress.add(line, is_new=False)
+        return progress
 
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
@@ -270,10 +278,17 @@ class Run:
             self.update("settings", self.settings, learned={}, **(about or {}))
             return
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
-        if differences := _differences(self._content["settings"], self.settings):
+        if self._content["settings"] != self.settings:
+            was, now = _flat(self._content["settings"]), _flat(self.settings)
+            pairs = {name: (was.get(name, _NONE), now.get(name, _NONE)) for name in {*was, *now}}
+            differences = "; ".join(
+                f"{name} was {old:.60}, now {new:.60}"
+                for name, (old, new) in sorted(pairs.items())
+                if old != new
+            )
             raise UserError(
-                f"{folder} holds a run with other settings ({'; '.join(differences)})."
-                " Set them back to resume it, or choose another folder for a new run."
+                f"{folder} holds a run with other settings ({differences}). Set them back to resume"
+                " it, or choose another folder for a new run."
             )
 
     @property
@@ -368,8 +383,8 @@ def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
             line["outcome"] = Outcome(line["outcome"])
             line["answer"] = split_thinking(line.get("text", "")).answer
             line["usage"] = line.get("usage") or {}
-            names = (each.name for each in fields(Answer))
-            yield Answer(**{name: line[name] for name in names if name in line})
+            names = {each.name for each in fields(Answer)}
+            yield Answer(**{name: value for name, value in line.items() if name in names})
 
 
 def read_file(path: Path, kind: type[File]) -> File:
@@ -389,20 +404,12 @@ def read_file(path: Path, kind: type[File]) -> File:
         ) from None
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            difference
-            for key in sorted({*before, *now})
-            for difference in _differences(
-                before.get(key, _ABSENT), now.get(key, _ABSENT), f"{name}.{key}" if name else key
-            )
-        ]
-    if before == now:
-        return []
-    texts = [
-        value if value is _ABSENT else json.dumps(value, ensure_ascii=False)
-        for value in (before, now)
-    ]
-    was, now = (text if len(text) <= 60 else f"{text[:57]}..." for text in texts)
-    return [f"{name} was {was}, now {now}"]
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Return settings as JSON by their places, such as `parameters.seed`."""
+    flat: dict[str, str] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{before}{name}.")
+        else:
+            flat[f"{before}{name}"] = json.dumps(value, ensure_ascii=False)
+    return flat
