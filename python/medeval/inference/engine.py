@@ -27,16 +27,7 @@ from medeval.inference.errors import TOO_LONG, CallFailedError
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, Line, failure_of, line_of, reply_of
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.types import (
-    Episode,
-    Finished,
-    Outcome,
-    Reply,
-    Sample,
-    Turn,
-    Usage,
-    failed,
-)
+from medeval.inference.types import Episode, Finished, Outcome, Reply, Sample, Turn, Usage, failed
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:

@@ -259,11 +259,7 @@ def error_of(read: Any) -> Mapping[str, Any]:
 
 
 def failure_of_response(
-    status: int,
-    headers: Mapping[str, str],
-    body: str,
-    now: datetime | None = None,
-    asked: str = "",
+    status: int, headers: Mapping[str, str], body: str, now: datetime | None = None, asked: str = ""
 ) -> Failure:
     """Classify a response that is an error: by codes and headers first, then by words.
 

@@ -415,10 +415,7 @@ class DataUseGuard:
                 timeout=timeout,
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-                event_hooks={
-                    "request": [be_looked_at] * is_local,
-                    "response": [keep_bounded],
-                },
+                event_hooks={"request": [be_looked_at] * is_local, "response": [keep_bounded]},
             )
         except (OSError, ValueError, ImportError) as error:
             raise UserError(

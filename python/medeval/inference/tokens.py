@@ -144,10 +144,7 @@ class ContextWindow:
 
 
 async def context_window(
-    provider: Model,
-    is_open: bool,
-    limit: int | None = None,
-    retries: RetryPolicy | None = None,
+    provider: Model, is_open: bool, limit: int | None = None, retries: RetryPolicy | None = None
 ) -> ContextWindow:
     """Find out how much a model takes and who counts; before a run, outside of it.
 
