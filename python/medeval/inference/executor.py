@@ -134,10 +134,19 @@ class RequestExecutor:
                     self.stop_for(answer, request)
                     return None
                 if self._retries.may_retry(answer, attempts):
-                    if await self._wait(answer, name, attempts):
-                        return None
+                    if self._retries.asks_too_much(answer):
+                        answer = replace(answer, retry_after=None)
+                    if answer.retry_after is not None:  # all other items wait too
+                        until = time.monotonic() + answer.retry_after
+                        self._not_before = max(self._not_before, until)
+                    await _within(self._retries.wait(answer, name, attempts), self.stop)
                     continue
-                if answer.is_unreached and self._is_nobody_there(answer):
+                self.unreached += answer.is_unreached
+                # Of silence as many as may be asked at a time: each has waited for itself alone.
+                most = max(2, self._slots) if answer.is_silence else UNREACHED
+                if answer.is_unreached and self.unreached >= most:
+                    told = f"{answer.sentence()}, for {most} items in a row and all attempts"
+                    self._stop_because(f"{told}: {self._model.address}")
                     return None
             answer = self._with_tools(request, answer, name)
             seconds = round(time.monotonic() - began, 3)
@@ -187,24 +196,6 @@ class RequestExecutor:
             return False
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
-
-    def _is_nobody_there(self, failure: Failure) -> bool:
-        """Count an item that reached nobody; stop the run if they are many in a row."""
-        self.unreached += 1
-        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
-        most = max(2, self._slots) if failure.is_silence else UNREACHED
-        if self.unreached >= most:
-            told = f"{failure.sentence()}, for {most} items in a row and all attempts"
-            self._stop_because(f"{told}: {self._model.address}")
-        return self.stop.is_set()
-
-    async def _wait(self, failure: Failure, name: str, attempt: int) -> bool:
-        """Wait before the next attempt; tell whether the run stopped meanwhile."""
-        if self._retries.asks_too_much(failure):
-            failure = replace(failure, retry_after=None)
-        if failure.retry_after is not None:  # all other items wait too
-            self._not_before = max(self._not_before, time.monotonic() + failure.retry_after)
-        return await _within(self._retries.wait(failure, name, attempt), self.stop)
 
     async def _attempt(
         self, request: Request

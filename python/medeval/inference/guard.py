@@ -311,7 +311,18 @@ class DataUseGuard:
         """
         ground = self.check(request.endpoint, request.item.is_open)
         if ground == "attestation":
-            self._check_parameters(request)
+            # What may have an endpoint keep text, pass it on or tell whose it is.
+            asked = request.all_parameters
+            tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
+            kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
+            named = self.endpoints[request.endpoint].parameters
+            if further := sorted({*asked, *kinds} - PLAIN - {*named}):
+                raise RefusedError(
+                    f"Credentialed text may not go to {request.endpoint} with"
+                    f" {', '.join(further)}: leave it away, or, if the agreement covers it, name it"
+                    f" in the entry: parameters = {json.dumps(further)}. {POLICY} says more."
+                    " Nothing was sent."
+                )
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "endpoint": request.endpoint,
@@ -368,8 +379,7 @@ class DataUseGuard:
             proxy = named.get("https") or named.get("all")
             proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
             roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
-        parts = {"proxy": proxy, "ca_file": roots}
-        return {name: part for name, part in parts.items() if part}
+        return {name: part for name, part in (("proxy", proxy), ("ca_file", roots)) if part}
 
     def client(self, address: str, timeout: httpx2.Timeout | float) -> httpx2.AsyncClient:
         """Return a client for an endpoint, which takes the way that the audit names.
@@ -418,24 +428,11 @@ class DataUseGuard:
                 event_hooks={"request": [be_looked_at] * is_local, "response": [keep_bounded]},
             )
         except (OSError, ValueError, ImportError) as error:
+            by = " and ".join(_told(route).values())
             raise UserError(
-                f"{address} cannot be reached by {' and '.join(_told(route).values())}"
-                f" ({type(error).__name__}). Mend its entry in endpoints.toml, or HTTPS_PROXY and"
-                " SSL_CERT_FILE. Nothing was sent."
+                f"{address} cannot be reached by {by} ({type(error).__name__}). Mend its entry in"
+                " endpoints.toml, or HTTPS_PROXY and SSL_CERT_FILE. Nothing was sent."
             ) from None
-
-    def _check_parameters(self, request: Request) -> None:
-        """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
-        asked = request.all_parameters
-        tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
-        kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
-        named = self.endpoints[request.endpoint].parameters
-        if further := sorted({*asked, *kinds} - PLAIN - {*named}):
-            raise RefusedError(
-                f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
-                " leave it away, or, if the agreement covers it, name it in the entry of"
-                f" endpoints.toml: parameters = {json.dumps(further)}. Nothing was sent."
-            )
 
 
 def _told(route: Mapping[str, str]) -> dict[str, str]:

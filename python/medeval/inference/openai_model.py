@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -201,9 +202,8 @@ class OpenAIModel:
         self._experiment = asyncio.Lock()
         self._is_tried = False
         own = filter(_NOT_OF_A_MODEL.search, self.parameters)
-        if reserved := {*secret_places(self.parameters), *own}:
-            names = ", ".join(sorted(reserved))
-            raise UserError(f"{names} cannot be set as parameters of a model.")
+        if reserved := sorted({*secret_places(self.parameters), *own}):
+            raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
         key_from_environment(key_variable, os.environ)
         _import_client()
 
@@ -276,30 +276,28 @@ class OpenAIModel:
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                if request is None:
-                    response = await client.get(path, cast_to=httpx2.Response)
-                else:
-                    response = await client.post(path, body=body, cast_to=httpx2.Response)
+                call = client.get if request is None else partial(client.post, body=body)
+                response = await call(path, cast_to=httpx2.Response)
                 return without_key(response.text, key)
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)
             told, status = error.response.headers, error.status_code
             return failure_of_response(status, told, text, asked=texts_of(body))
-        except (TimeoutError, openai.APITimeoutError) as error:
-            cause = type(error.__cause__).__name__
-            is_connected = cause not in NOT_CONNECTED
-            return Failure(Kind.TIMEOUT) if is_connected else Failure(Kind.CONNECTION, code=cause)
-        except (openai.APIConnectionError, httpx2.TransportError) as error:
+        except (TimeoutError, openai.APIConnectionError, httpx2.TransportError) as error:
             met = error.__cause__ or error
+            cause = type(met).__name__
             if isinstance(met, httpx2.DecodingError):
-                return Failure(Kind.BROKEN, code=type(met).__name__, detail=str(met))
+                return Failure(Kind.BROKEN, code=cause, detail=str(met))
+            is_late = isinstance(error, TimeoutError | openai.APITimeoutError)
+            if is_late and cause not in NOT_CONNECTED:
+                return Failure(Kind.TIMEOUT)
             if not isinstance(met, RefusedError):
-                return Failure(Kind.CONNECTION, code=type(met).__name__)
+                return Failure(Kind.CONNECTION, code=cause)
             refused = met.with_traceback(None)
-        except openai.OpenAIError as error:
-            return Failure(Kind.BROKEN, code=type(error).__name__)
-        except ValueError as error:  # half a surrogate pair or NaN, which no request can carry
-            return Failure(Kind.REQUEST, code=type(error).__name__)
+        except (openai.OpenAIError, ValueError) as error:
+            # Half a surrogate pair or NaN, which no request can carry; or no response of HTTP.
+            kind = Kind.REQUEST if isinstance(error, ValueError) else Kind.BROKEN
+            return Failure(kind, code=type(error).__name__)
         raise refused
 
     def _new_client(self, key: str) -> AsyncOpenAI:
@@ -307,10 +305,9 @@ class OpenAIModel:
         from openai import AsyncOpenAI
 
         async def keep_what_is_needed(sent: httpx2.Request) -> None:
-            for name in [name for name in sent.headers if name.lower() not in _HEADERS]:
-                del sent.headers[name]
-            sent.headers["Authorization"] = f"Bearer {key}"
-            sent.headers["Accept-Encoding"] = "gzip"
+            needed = {name: value for name, value in sent.headers.items() if name in _HEADERS}
+            own = {"authorization": f"Bearer {key}", "accept-encoding": "gzip"}
+            sent.headers = httpx2.Headers({**needed, **own})
 
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
         named = self._key_variable or "none"

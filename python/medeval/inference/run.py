@@ -302,20 +302,18 @@ class Run:
         if updated == self._content:
             return
         self._content = updated
+        content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
         try:
-            content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
             replace_file(self._file, content.encode())
         except OSError as error:
-            raise UserError(
-                f"{self._file}: {error.strerror}. Make room and start the same run again."
-            ) from None
+            why = f"{self._file}: {error.strerror}"
+            raise UserError(f"{why}. Make room and start the same run again.") from None
 
     def record_errors(self, progress: Progress) -> None:
         """Keep for which reasons items have no reply; one that had some and has none says so."""
-        errored: dict[str, dict[str, int | str]] = {}
-        for reason, count in sorted(progress.errors.items()):
-            words = progress.words.get(reason)
-            errored[reason] = {"items": count, **({"words": words} if words else {})}
+        words = {reason: {"words": told} for reason, told in progress.words.items()}
+        errors = sorted(progress.errors.items())
+        errored = {reason: {"items": n, **words.get(reason, {})} for reason, n in errors}
         if errored or "errored" in self._content:
             self.update("errored", errored)
 
