@@ -143,7 +143,10 @@ def import_batch(
                 is_read = can_read(request.item, split_thinking(line["text"]).answer)
                 line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
             journal.append(line)
-        run.record_errors(Progress.of(journal.lines()))
+        progress = Progress()
+        for line in journal.lines():
+            progress.add(line, is_new=False)
+        run.record_errors(progress)
     return imported
 
 

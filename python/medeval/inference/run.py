@@ -60,14 +60,6 @@ class Progress:
     cost: Decimal = Decimal(0)
     unpriced: int = 0
 
-    @classmethod
-    def of(cls, lines: Iterable[Line]) -> Progress:
-        """Return the sums over lines of earlier starts."""
-        progress = cls()
-        for line in lines:
-            progress.add(line, is_new=False)
-        return progress
-
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
         outcome = Outcome(line["outcome"])
@@ -84,10 +76,8 @@ class Progress:
         self.input_tokens += counts[0] or 0
         self.output_tokens += counts[1] or 0
         self.uncounted += "text" in line and None in counts
-        if line["cost"] is None:
-            self.unpriced += 1
-        else:
-            self.cost += Decimal(line["cost"])
+        self.unpriced += line["cost"] is None
+        self.cost += Decimal(line["cost"] or 0)
 
     @property
     def known_cost(self) -> Decimal | None:
@@ -107,10 +97,10 @@ class Progress:
             **self.ledger.as_json(),
             "retries": self.retries,
             "errors": dict(sorted(self.errors.items())),
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "uncounted": self.uncounted,
-            "cost": None if self.known_cost is None else str(self.known_cost),
+            **{
+                name: getattr(self, name) for name in ("input_tokens", "output_tokens", "uncounted")
+            },
+            "cost": None if self.unpriced else str(self.cost),
             "cost_of_priced": str(self.cost),
             "unpriced": self.unpriced,
         }
