@@ -265,8 +265,8 @@ class Journal(LineFile):
             replace_file(self.path, b"".join(kept))
         except OSError as error:
             raise UserError(
-                f"{self.path} could not be written anew ({error.strerror}), and is as it was. Make"
-                " room and start the same run again."
+                f"{self.path} could not be written anew ({error.strerror}). It is as it was:"
+                " make room and start the same run again."
             ) from None
         new = LineFile(self.path)
         os.close(self.descriptor)
