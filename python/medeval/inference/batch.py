@@ -20,7 +20,7 @@ from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.errors import Failure, Kind, failure_of_response, json_or_none
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, line_of
-from medeval.inference.openai_replies import read_reply
+from medeval.inference.openai_replies import NoCompletionError, read_completion
 from medeval.inference.run import CanRead, Progress, Run
 from medeval.inference.types import Outcome, Reply, Request, Sample, body_of, canonical
 from medeval.text import split_thinking
@@ -187,7 +187,10 @@ def _answer(line: Mapping[str, Any]) -> Reply | Failure:
         return Failure(Kind.TIMEOUT if code in _TIMED_OUT else Kind.REQUEST, code=code[:60])
     if not isinstance(response, Mapping):
         return Failure(Kind.BROKEN)
-    status, body = response.get("status_code"), json.dumps(response.get("body"))
+    status, body = response.get("status_code"), response.get("body")
     if isinstance(status, int) and status != 200:
-        return failure_of_response(status, {}, body)
-    return read_reply(body, "")
+        return failure_of_response(status, {}, json.dumps(body))
+    try:
+        return read_completion(body)
+    except NoCompletionError as error:
+        return Failure(Kind.BROKEN, status=200, code=error.code)

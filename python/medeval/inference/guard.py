@@ -288,8 +288,9 @@ class DataUseGuard:
         declared = self.endpoints.get(address)
         if declared is None:
             why = (
-                "endpoints.toml does not declare it. Declare it there with runs_locally = true,"
-                " with an attestation, or a Python file as a [[function]]"
+                "endpoints.toml does not declare it. Declare it there with runs_locally = true if"
+                " the model itself runs on your own machines, with an attestation, or a Python file"
+                " as a [[function]]"
             )
         elif declared.runs_locally:
             return "local"

@@ -272,7 +272,7 @@ class Run:
             was, now = _flat(self._content["settings"]), _flat(self.settings)
             pairs = {name: (was.get(name, _NONE), now.get(name, _NONE)) for name in {*was, *now}}
             differences = "; ".join(
-                f"{name} was {old:.60}, now {new:.60}"
+                f"{name} was {_cut(old)}, now {_cut(new)}"
                 for name, (old, new) in sorted(pairs.items())
                 if old != new
             )
@@ -390,6 +390,10 @@ def read_file(path: Path, kind: type[File]) -> File:
             f"{path} is not the record of a run ({first_fault(error)}). Put it back as it was, or"
             " choose another folder."
         ) from None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
