@@ -101,7 +101,6 @@ class ApiModel(LoadedModel):
         body = str(request.item.messages[0]["content"]).encode()
         self._gate.authorize(request, body, "answer")
         client = self._gate.client(self.address, self._timeout)
-        # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._timeout), client:
                 response = await client.post(self.address, content=body, headers=self._headers)
@@ -109,16 +108,15 @@ class ApiModel(LoadedModel):
             if response.is_success:
                 return whole_json(json.loads(text))
             told, asked = response.headers, texts_of(rows)
-            failure = errors.failure_of_response(response.status_code, told, text, asked=asked)
+            return errors.failure_of_response(response.status_code, told, text, asked=asked)
         except (TimeoutError, httpx2.TimeoutException):
-            failure = Failure(Kind.TIMEOUT)
+            return Failure(Kind.TIMEOUT)
         except httpx2.RequestError as error:
             is_broken = isinstance(error, httpx2.DecodingError)
             kind = Kind.BROKEN if is_broken else Kind.CONNECTION
-            failure = Failure(kind, code=type(error).__name__)
+            return Failure(kind, code=type(error).__name__)
         except (ValueError, RecursionError):
-            failure = Failure(Kind.BROKEN, status=response.status_code)
-        raise errors.CallFailedError(failure)
+            return Failure(Kind.BROKEN, status=response.status_code)
 
     def output(self, given: Any) -> Row:
         """Return an output; what is no mapping is a label."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.errors import Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line
 from medeval.inference.openai_model import ParameterFallbacks
@@ -169,21 +169,17 @@ class LoadedModel:
         return [self.output(given) for given in json.loads(text)]
 
     async def answer(self, request: Request, rows: list[Row], call: Call) -> Any:
-        """Return the outputs of a batch.
+        """Return the outputs of a batch, or why there are none.
 
         Whatever a function raises is an error of the batch, also what would end the caller;
         KeyboardInterrupt alone stays what it is. Its message may hold an input's text.
-
-        Raises:
-            CallFailedError: there are none.
         """
         try:
             return whole_json(self.predict(rows, call))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  whatever a user's function raises
-            failure = Failure(Kind.CALLABLE, code=type(error).__name__)
-        raise CallFailedError(failure)
+            return Failure(Kind.CALLABLE, code=type(error).__name__)
 
     def output(self, given: Any) -> Row:
         """Return an output as a mapping."""
@@ -199,10 +195,12 @@ class _Batches:
         self.fallbacks = ParameterFallbacks()
         self._loaded, self._call = loaded, call
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """Return one output for each input of a batch, none of them shifted."""
         rows = [self._call.rows[int(place)] for place in request.item.id.split(",")]
         given = await self._loaded.answer(request, rows, self._call)
+        if isinstance(given, Failure):
+            return given
         if not isinstance(given, list | tuple):
             outputs = [failed("NotAList", batch=len(rows))] * len(rows)
         elif len(given) != len(rows):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.files import create_private
+from medeval.files import create_private, read_text
 from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.errors import Failure, Kind, failure_of_response, json_or_none
 from medeval.inference.guard import DataUseGuard
@@ -132,12 +132,12 @@ def import_batch(
             journal.discard(lambda line: (line["item"], line["sample"]) in mended)
         for request, read in matched:
             measured: dict[str, Any] = {"seconds": None, "attempts": 1}
-            cost = price.cost(read.usage) if price and isinstance(read, Reply) else None
+            cost = None
             if isinstance(read, Reply):
-                charged = cost or Decimal(0)
-                measured["charged"] = str(charged)
+                cost = price.cost(read.usage) if price else None
+                measured["charged"] = str(cost or Decimal(0))
                 if price is not None or ledger.is_kept:
-                    ledger.end(ledger.begin(Decimal(0)), cost, charged)
+                    ledger.end(ledger.begin(Decimal(0)), cost, cost or Decimal(0))
             line = line_of(request, read, cost, measured)
             if line["outcome"] == Outcome.ANSWERED and can_read is not None:
                 is_read = can_read(request.item, split_thinking(line["text"]).answer)
@@ -167,20 +167,14 @@ def _requests(run: Run, items: Iterable[Sample]) -> Iterator[Request]:
 def _by_custom_id(paths: Iterable[Path]) -> dict[str, Reply | Failure]:
     found: dict[str, Reply | Failure] = {}
     for path in paths:
-        try:
-            lines = path.read_text(encoding="utf-8-sig").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                read = json_or_none(line)
-                name = read.get("custom_id") if isinstance(read, Mapping) else None
-                if name is None:
-                    raise UserError(f"{path}, line {number}: not a line of a batch's answers.")
-                if not isinstance(name, str) or name in found:
-                    raise UserError(
-                        f"{path}, line {number}: custom_id {str(name)[:12]}... comes twice."
-                    )
+        for number, line in enumerate(read_text(path).split("\n"), 1):
+            read = json_or_none(line) if line.strip() else {"custom_id": ""}
+            name = read.get("custom_id") if isinstance(read, Mapping) else None
+            if not isinstance(name, str):
+                raise UserError(f"{path}, line {number}: not a line of a batch's answers.")
+            if name in found:
+                raise UserError(f"{path}, line {number}: custom_id {name[:12]}... comes twice.")
+            if name:
                 found[name] = _answer(read)
     return found
 

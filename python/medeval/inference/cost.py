@@ -59,13 +59,14 @@ class Price(BaseModel, extra="forbid", frozen=True):
             return None
         if self.reasoning_output is not None and usage.reasoning_tokens is None:
             return None
-        cached = min(usage.cached_tokens or 0, usage.input_tokens)
-        of_cached = self.input if self.cached_input is None else self.cached_input
-        thought = min(usage.reasoning_tokens or 0, usage.output_tokens)
-        of_thought = self.output if self.reasoning_output is None else self.reasoning_output
-        read = (usage.input_tokens - cached) * self.input + cached * of_cached
-        written = (usage.output_tokens - thought) * self.output + thought * of_thought
-        return (read + written) / _MILLION
+        total = usage.input_tokens * self.input + usage.output_tokens * self.output
+        if self.cached_input is not None:
+            cached = min(usage.cached_tokens or 0, usage.input_tokens)
+            total += cached * (self.cached_input - self.input)
+        if self.reasoning_output is not None:
+            thought = min(usage.reasoning_tokens or 0, usage.output_tokens)
+            total += thought * (self.reasoning_output - self.output)
+        return total / _MILLION
 
     def at_most(self, request: Request, output_tokens: int) -> Decimal:
         """Return what no call can exceed: a token has at least one byte of the request's body."""
@@ -165,21 +166,15 @@ def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model
     Raises:
         UserError: the limit cannot be held.
     """
-    if limit is None:
-        return 0
-    if price is None:
+    tokens = longest_reply(model)
+    if limit is not None and price is None:
         raise UserError(
             f"A limit on cost cannot be held: the price of {model.model} at {model.address}"
-            " is unknown. Add it to the file of prices, or leave the limit out (`--max-cost none`"
-            " where one was set before)."
+            " is unknown. Add it to the file of prices, or lift the limit (`--max-cost none`)."
         )
-    tokens = longest_reply(model)
-    if tokens is None:
-        raise UserError(
-            "A limit on cost cannot be held without a limit on the length of replies. Set"
-            " max_tokens."
-        )
-    return tokens
+    if limit is not None and tokens is None:
+        raise UserError("A limit on cost cannot be held without one on replies: set max_tokens.")
+    return tokens or 0
 
 
 @dataclass(frozen=True)
@@ -260,8 +255,8 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             self._write({"call": self._calls, "charged": str(most)})
         if self._fault:
             raise UserError(
-                f"{self.path}: what a call costs could not be written ({self._fault}). The answers"
-                " before it are safe; make room and start the same run again to go on."
+                f"{self.path}: what a call costs could not be written ({self._fault}). Make room"
+                " and start the same run again."
             )
         return self._calls
 
@@ -277,8 +272,8 @@ class CostLedger(AbstractContextManager["CostLedger"]):
         known = None if cost is None else str(cost)
         self._write({"call": call, "cost": known, "charged": str(charged)})
 
-    def _write(self, *lines: dict[str, Any]) -> None:
-        """Write lines, until one of them cannot be written."""
+    def _write(self, line: dict[str, Any]) -> None:
+        """Write a line, unless one could not be written before."""
         if self._file is None:
             try:
                 self._file = LineFile(self.path)
@@ -287,11 +282,11 @@ class CostLedger(AbstractContextManager["CostLedger"]):
                 return
             self.is_kept = True
             if not self._file.end and self.before != Spent():
-                before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
-                lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
-        for line in lines:
-            text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
-            self._fault = self._fault or self._file.append(text)
+                cost, charged = str(self.before.cost), str(self.before.charged)
+                of_before = {"call": 0, "cost": cost, "charged": charged}
+                self._write({**of_before, "unknown": self.before.unknown})
+        text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+        self._fault = self._fault or self._file.write(text)
 
 
 def kept_spending(journal: Path) -> Spent | None:
@@ -326,15 +321,11 @@ def charged_in(folder: Path, beside: Path | None = None) -> Decimal:
 
 def _spent_by(lines: Iterable[Line]) -> Spent:
     """Return what the calls of a journal cost, if they were not kept one by one."""
-    each = (
-        Spent(
-            Decimal(line["cost"] or 0),
-            int(line["cost"] is None),
-            Decimal(line["measured"].get("charged") or 0),
-        )
-        for line in lines
-    )
-    return sum(each, Spent())
+    total = Spent()
+    for line in lines:
+        charged = Decimal(line["measured"].get("charged") or 0)
+        total += Spent(Decimal(line["cost"] or 0), int(line["cost"] is None), charged)
+    return total
 
 
 def _read(path: Path) -> tuple[Spent, int]:
@@ -360,7 +351,6 @@ def _read(path: Path) -> tuple[Spent, int]:
             ended += Spent(Decimal(line["cost"] or 0), unknown, charged)
         except (KeyError, TypeError, ValueError, InvalidOperation, RecursionError):
             raise UserError(
-                f"{path}, line {number}: it does not say what a call cost. Put the file back as it"
-                " was: a limit on cost is held by it."
+                f"{path}, line {number}: it does not say what a call cost. Put it back as it was."
             ) from None
     return ended + Spent(_ZERO, len(under_way), sum(under_way.values(), _ZERO)), last

@@ -12,44 +12,26 @@ item, never the texts.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger
-from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
-from medeval.inference.executor import BY_WORDS, RequestExecutor
-from medeval.inference.journal import SAID, Journal, Line, failure_of, line_of
-from medeval.inference.openai_replies import with_calls_in_text
+from medeval.inference.errors import TOO_LONG, CallFailedError
+from medeval.inference.executor import RequestExecutor
+from medeval.inference.journal import Journal, Line, failure_of, line_of, reply_of
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.types import (
-    Episode,
-    Finished,
-    Outcome,
-    Reply,
-    Request,
-    Sample,
-    ToolCall,
-    Turn,
-    Usage,
-    failed,
-)
+from medeval.inference.types import Episode, Finished, Outcome, Reply, Sample, Turn, Usage, failed
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:
     from medeval.inference.run import Run
-
-_LET_IT_CALL = (
-    "Let the server call tools (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp:"
-    " --jinja), or use the text protocol: --tool-protocol text."
-)
 
 
 async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConfig) -> RunResult:
@@ -64,23 +46,21 @@ async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConf
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    executor = RequestExecutor(run, config)
     run.model.fallbacks.learned = {**run.model.fallbacks.learned, **run.learned}
     samples = iter(samples)
-    first = next(samples, None)
-    samples = samples if first is None else chain([first], samples)
-    has_turns = first is not None and not isinstance(first, Sample)
+    first = list(islice(samples, 1))
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(run.journal))
+        has_turns = bool(first) and not isinstance(first[0], Sample)
         steps = stack.enter_context(Journal(run.folder / STEPS)) if has_turns else None
         turns = steps or journal
         ledger = stack.enter_context(CostLedger(run.journal, turns.lines()))
+        executor = RequestExecutor(run, config, ledger, turns.lines())
         if config.retry:
             _discard(journal, steps, config.retry)
-        executor.resume(ledger, turns.lines())
         if config.on_start is not None:
             config.on_start()
-        loop = _Loop(run, samples, config, journal, steps, executor)
+        loop = _Loop(run, chain(first, samples), config, journal, steps, executor)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(max(1, config.concurrency)):
@@ -90,7 +70,6 @@ async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConf
         if loop.errors:
             raise loop.errors[0]
         if not executor.stopped:
-            executor.breaker.held.clear()
             loop.settle()
     run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
@@ -103,21 +82,24 @@ def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome])
     One that was too long is had anew: it would meet the same end again behind the same turns, since
     what a server says of its limit is remembered with them.
     """
+
+    def is_mended(line: Line) -> bool:
+        return "error" in line and line["error"].get("code") != TOO_LONG
+
     again = {
-        (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
-        and line["error"].get("code") != TOO_LONG
+        (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED and is_mended(line)
         for line in journal.lines()
         if line["outcome"] in retry
     }
-
-    def is_out(line: Line) -> bool:
-        goes_on = again.get((line["item"], line["sample"]))
-        failed = "error" in line and line["error"].get("code") != TOO_LONG
-        return goes_on is not None and (not goes_on or failed)
-
     if again and steps is not None:
         # The turns first: killed in between, the episodes still have their ends.
-        steps.discard(is_out)
+        keeps = {name for name, goes_on in again.items() if goes_on}
+        steps.discard(
+            lambda line: (
+                (name := (line["item"], line["sample"])) in again
+                and (name not in keeps or is_mended(line))
+            )
+        )
     if again:
         journal.discard(lambda line: line["outcome"] in retry)
 
@@ -140,13 +122,8 @@ class _Loop:
     further: deque[Sample] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
     errors: list[Exception] = field(default_factory=list)
-    # The last call of each that is under way, and those that have come to their ends but reached
-    # nobody, until it is known whether that is an error of theirs.
-    calls: dict[tuple[str, int], int] = field(default_factory=dict)
-    ended: dict[int, tuple[Sample | Episode, Line]] = field(default_factory=dict)
-    # Those that were told that there are no tools, and those whose calls could not be read.
-    toolless: set[tuple[str, int]] = field(default_factory=set)
-    unread: set[tuple[str, int]] = field(default_factory=set)
+    # Those that reached nobody, until it is known whether that is an error of theirs.
+    ended: list[tuple[Sample | Episode, Line]] = field(default_factory=list)
 
     async def work(self) -> None:
         """Bring samples to their ends, one after another, until none is left or the run stops.
@@ -162,18 +139,15 @@ class _Loop:
             self.executor.stop.set()
 
     def settle(self) -> None:
-        """Write the ends of which it is known that they are."""
-        for call in sorted(self.ended.keys() - {*self.executor.breaker.held}):
-            sample, line = self.ended.pop(call)
+        """Write the ends that samples have come to."""
+        while self.ended:
+            sample, line = self.ended.pop(0)
             self.journal.append(line)
             self._end(sample, line, is_new=True)
 
     def _take(self) -> Sample | Episode | None:
         """Return the next sample that has not come to its end; None if there is no more."""
-        while True:
-            sample = self.further.popleft() if self.further else next(self.samples, None)
-            if sample is None:
-                return None
+        while sample := self.further.popleft() if self.further else next(self.samples, None):
             item = sample if isinstance(sample, Sample) else sample.opening
             if (item.id, item.sample) in self.seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
@@ -182,38 +156,37 @@ class _Loop:
             if line is None:
                 return sample
             self._end(sample, line, is_new=False)
+        return None
 
     async def _process(self, sample: Sample | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
         turns: list[Line] = []
         try:
             if isinstance(sample, Sample):
-                turn = await self._turn(turns, sample)
-                line = turns[-1]
-                if turn.completion is not None and turn.outcome is Outcome.ANSWERED:
-                    answer = split_thinking(turn.completion.text).answer
-                    if self.config.can_read and not self.config.can_read(sample, answer):
-                        line = {**line, "outcome": str(Outcome.UNPARSED)}
+                line = await self._line(sample, turns)
+                if line["outcome"] == Outcome.ANSWERED and self.config.can_read:
+                    # It is paid for: kept as one in which nothing is found, whatever fails.
+                    turns[0] = {**line, "outcome": str(Outcome.UNPARSED)}
+                    if not self.config.can_read(sample, split_thinking(line["text"]).answer):
+                        line = turns[0]
             else:
-                finished = await sample.play(partial(self._turn, turns))
+                try:
+                    finished = await sample.play(partial(self._turn, turns))
+                except CallFailedError as error:
+                    if error.stops_the_run:
+                        self.executor.stop_for(error.failure)
+                        return
+                    finished = failed(error.failure)
                 line = self._episode_line(sample, finished, turns)
         except _StoppedError:
             return
-        except CallFailedError as error:
-            if error.stops_the_run:
-                self.executor.stop_for(error.failure)
-                return
-            if isinstance(sample, Sample):
-                line = turns[-1]
-            else:
-                line = self._episode_line(sample, failed(error.failure), turns)
         except Exception:
-            if isinstance(sample, Sample) and turns and "text" in turns[-1]:
-                # It is paid for: kept as a reply in which nothing is found, whatever failed.
-                self.journal.append({**turns[-1], "outcome": str(Outcome.UNPARSED)})
+            if isinstance(sample, Sample) and turns:
+                self.journal.append(turns[0])
             raise
-        self.ended[self.calls.pop((line["item"], line["sample"]), 0)] = sample, line
-        self.settle()
+        self.ended.append((sample, line))
+        if "text" in line or not self.executor.unreached:
+            self.settle()
 
     async def _turn(self, turns: list[Line], item: Sample) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
@@ -222,62 +195,32 @@ class _Loop:
             CallFailedError: there is no reply, which is the end of the episode.
             UserError: the endpoint takes no tools.
         """
-        request = self.run.request(item)
-        line = None if self.steps is None else self.steps.answer(request, len(turns))
-        if line is None:
-            made = await self.executor.call(request)
-            if made is None:
-                raise _StoppedError
-            answer = self._with_tools(request, made.answer)
-            line = line_of(request, answer, made.cost, made.measured())
-            self.calls[item.id, item.sample] = made.call
-            if self.steps is not None and made.call not in self.executor.breaker.held:
-                if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
-                    line["outcome"] = str(Outcome.ANSWERED)
-                named = {"item": line["item"], "sample": line["sample"], "turn": len(turns)}
-                line = {**named, **line}
-                self.steps.append(line)
-        turns.append(line)
+        line = await self._line(item, turns)
         if "error" not in line:
-            return Turn(_completion_of(line), Outcome(line["outcome"]))
+            return Turn(reply_of(line), Outcome(line["outcome"]))
         failure = failure_of(line)
         if failure.code == TOO_LONG:
             return Turn(None, Outcome.ERRORED)
         # Whether all others would meet it too is decided where the call was made.
         raise CallFailedError(failure, is_of_the_item=True)
 
-    def _with_tools(self, request: Request, answer: Reply | Failure) -> Reply | Failure:
-        """Return an answer with the calls of tools that the server left in its text.
-
-        Raises:
-            UserError: the endpoint takes no tools, as two episodes in a row were told.
-        """
-        parameters, name = request.item.parameters, (request.item.id, request.item.sample)
-        if isinstance(answer, Failure):
-            if "tools" in parameters and answer.refuses_tools:
-                self.toolless.add(name)
-            if len(self.toolless) >= BY_WORDS:
-                raise UserError(
-                    f"{request.endpoint} takes no tools for {request.model}: every conversation"
-                    f" would fail. {_LET_IT_CALL}"
-                )
-            return answer
-        self.toolless.clear()
-        may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
-        if answer.tool_calls or not may_call:
-            return answer
-        read = with_calls_in_text(answer, parameters["tools"])
-        if read is not None:
-            return read
-        before = len(self.unread)
-        self.unread.add(name)
-        if before < BY_WORDS == len(self.unread):
-            print(
-                f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
-                f" they come as text that cannot be read. {_LET_IT_CALL}",
-                file=sys.stderr,
-            )
-        return answer
+    async def _line(self, item: Sample, turns: list[Line]) -> Line:
+        """Return the line of a turn behind those before it, from the journal if it is there."""
+        request = self.run.request(item)
+        line = None if self.steps is None else self.steps.answer(request, len(turns))
+        if line is None:
+            line = await self.executor.call(request)
+            if line is None:
+                raise _StoppedError
+            if self.steps is not None:
+                if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
+                    line["outcome"] = str(Outcome.ANSWERED)
+                named = {"item": line["item"], "sample": line["sample"], "turn": len(turns)}
+                line = {**named, **line}
+                if "text" in line or not self.executor.unreached:
+                    self.steps.append(line)
+        turns.append(line)
+        return line
 
     def _episode_line(self, sample: Episode, finished: Finished, turns: Sequence[Line]) -> Line:
         """Return the line of an episode, which reads like that of an item with one turn.
@@ -285,7 +228,7 @@ class _Loop:
         A sum over its turns of which a part is unknown is unknown.
         """
         replies = [line for line in turns if "text" in line]
-        last = _completion_of(replies[-1]) if replies else Reply("")
+        last = reply_of(replies[-1]) if replies else Reply("")
         answer = finished.failure or replace(last, text=finished.text, tool_calls=())
         costs = [line["cost"] for line in turns]
         measured = [line["measured"] for line in turns]
@@ -315,13 +258,3 @@ class _Loop:
         self.progress.add(line, is_new)
         if self.config.on_progress is not None:
             self.config.on_progress(self.progress)
-
-
-def _completion_of(line: Line) -> Reply:
-    """Read back the reply that a line holds."""
-    return Reply(
-        **{name: line.get(name, "") for name in SAID},
-        usage=Usage(**(line.get("usage") or {})),
-        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
-        message=line.get("message"),
-    )

@@ -13,13 +13,16 @@ import random
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from importlib.resources import files
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict
 
 from medeval.inference.types import Outcome
 
@@ -50,7 +53,7 @@ _GATEWAY = {502, 503, 504}
 _LONGEST_DETAIL = 200
 _PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
-_SECONDS_IN = {"hours": 3600, "minutes": 60, "seconds": 1}
+_OF_A_SECOND = {"hours": 1 / 3600, "minutes": 1 / 60, "seconds": 1, "milliseconds": 1000}
 _WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
 # So many words in a row that stand in the request are repeated from there, and fewer in quotes.
 _QUOTED = 4
@@ -109,6 +112,8 @@ class Failure:
             may be about the one item.
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="ignore")  # a newer version may keep more
+
     kind: Kind
     status: int | None = None
     code: str = ""
@@ -127,6 +132,11 @@ class Failure:
         """Tell whether the endpoint may have done the work all the same."""
         is_open = self.kind in (Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN)
         return is_open and self.code not in NOT_CONNECTED
+
+    @property
+    def is_other_form(self) -> bool:
+        """Tell whether what came is no chat completion at all, and none that broke off."""
+        return self.kind is Kind.BROKEN and self.status == 200 and not self.code
 
     @property
     def is_silence(self) -> bool:
@@ -249,11 +259,7 @@ def error_of(read: Any) -> Mapping[str, Any]:
 
 
 def failure_of_response(
-    status: int,
-    headers: Mapping[str, str],
-    body: str,
-    now: datetime | None = None,
-    asked: str = "",
+    status: int, headers: Mapping[str, str], body: str, now: datetime | None = None, asked: str = ""
 ) -> Failure:
     """Classify a response that is an error: by codes and headers first, then by words.
 
@@ -274,17 +280,13 @@ def failure_of_response(
     wait = told = _told_wait({name.lower(): value for name, value in headers.items()}, said, now)
     in_words = message.find("wait") if status == 429 or status >= 500 else None
     if told is None and in_words is not None and any(in_words.groups()):
-        whole = sum(float(in_words[unit] or 0) * each for unit, each in _SECONDS_IN.items())
-        wait = whole + float(in_words["milliseconds"] or 0) / 1000
+        wait = sum(float(in_words[unit] or 0) / of for unit, of in _OF_A_SECOND.items())
     kind = _kind(status, named, message, wait)
     if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
-        # Of the whole body, since gateways put the endpoint's own answer beside a sentence of
-        # theirs, and the detail may be cut before what matters.
         own = message if message.own else said
-        is_of_the_role = NO_SYSTEM_ROLE in named or own.find("no_system_role")
         if TOO_LONG in named or _is_too_long(status, named, parameter, message, said):
             kind, code = Kind.REQUEST, TOO_LONG
-        elif is_of_the_role and status != _TOO_LARGE:
+        elif status != _TOO_LARGE and own.find("no_system_role"):
             kind, code = Kind.REQUEST, NO_SYSTEM_ROLE
     is_quota_by_words = kind is Kind.QUOTA and status != 402 and not named & CODES["quota"]
     return Failure(
@@ -303,13 +305,11 @@ def _told_wait(headers: Mapping[str, str], body: Words, now: datetime | None) ->
     for name, in_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         if _NUMBER.fullmatch(headers.get(name, "").strip()):
             return float(headers[name]) / in_a_second
-    if told := headers.get("retry-after", "").strip():
-        try:
-            moment = parsedate_to_datetime(told)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
-        except (ValueError, OverflowError, TypeError):
-            pass  # no moment of this calendar; the body may say it better
+    # No moment of this calendar is none; the body may say it better.
+    with suppress(ValueError, OverflowError, TypeError):
+        moment = parsedate_to_datetime(headers.get("retry-after", "").strip())
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
     delay = body.find("delay")
     return float(delay[1]) if delay else None
 

@@ -6,18 +6,19 @@ What is asked, one question or many in a conversation, is for the engine to say.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under
-from medeval.inference.errors import FOR_ALL, CallFailedError, Failure, Kind
-from medeval.inference.journal import Line
+from medeval.inference.errors import FOR_ALL, Failure, Kind
+from medeval.inference.journal import Line, line_of
+from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.types import Reply, Request
 
 if TYPE_CHECKING:
@@ -31,113 +32,46 @@ _OK = 200
 _UNAUTHORIZED = 401
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
 # again by about one call in so many rounds.
-ROUNDS_BEFORE_ONE_MORE = 4
+_ROUNDS_BEFORE_ONE_MORE = 4
+_LET_IT_CALL = (
+    "Let the server call tools (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp:"
+    " --jinja), or use the text protocol: --tool-protocol text."
+)
 
 
 class AdaptiveLimiter:
     """How many calls are under way: as many as are wished, fewer where an endpoint says so.
 
     An endpoint that refuses a call has said how many it takes: those that are still under way. So
-    that many go on, and one more is tried after each few rounds without a refusal.
+    that many go on, and one more is tried after each few rounds without a refusal. Entered, it
+    holds a place for a call.
 
     Args:
         most: never more than this.
-
-    Attributes:
-        allowed: how many at a time for now.
     """
 
     def __init__(self, most: int) -> None:
-        self.allowed = self._most = most
+        self._allowed = self._most = most
         self._under_way = self._succeeded = 0
         self._freed = asyncio.Condition()
 
-    @asynccontextmanager
-    async def place(self) -> AsyncGenerator[None]:
-        """Hold a place for a call; wait for one if need be."""
+    async def __aenter__(self) -> None:
         async with self._freed:
-            await self._freed.wait_for(lambda: self._under_way < self.allowed)
+            await self._freed.wait_for(lambda: self._under_way < self._allowed)
             self._under_way += 1
-        try:
-            yield
-        finally:
-            async with self._freed:
-                self._under_way -= 1
-                self._freed.notify_all()
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._freed:
+            self._under_way -= 1
+            self._freed.notify_all()
 
     def hear(self, *, was_refused: bool) -> None:
         """Hear, while its place is held, that a call was answered, or that it was one too many."""
+        self._succeeded += 1
         if was_refused:
-            self.allowed = max(1, min(self.allowed, self._under_way - 1))
-        self._succeeded = 0 if was_refused else self._succeeded + 1
-        if self.allowed < self._most and self._succeeded >= ROUNDS_BEFORE_ONE_MORE * self.allowed:
-            self.allowed += 1
-            self._succeeded = 0
-
-
-class CircuitBreaker:
-    """Whether there is an endpoint at all, which one item that reached nobody cannot tell.
-
-    Args:
-        slots: how many items are asked at a time.
-
-    Attributes:
-        calls: how many were made; the number of the last one.
-        held: the last calls of items that reached nobody. As long as nothing comes back for a call
-            that was made later, it is not known whether they are errors, or still to be asked.
-    """
-
-    def __init__(self, slots: int) -> None:
-        self.held: list[int] = []
-        self.calls = self._heard = 0
-        self._slots = slots
-
-    def hear(self, call: int) -> None:
-        """Hear from the endpoint in reply to a call."""
-        self._heard = max(self._heard, call)
-        self.held = [each for each in self.held if each > self._heard]
-
-    def trips(self, failure: Failure, call: int) -> int:
-        """Hold an item that failed in all attempts, if it may be that nobody is there.
-
-        Args:
-            failure: of its last call.
-            call: the number of that.
-
-        Returns:
-            The items in a row that reached nobody, if they are so many that nobody is there.
-        """
-        if not failure.is_unreached or self._heard > call:
-            return 0
-        self.held.append(call)
-        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
-        most = max(2, self._slots) if failure.is_silence else UNREACHED
-        return most if len(self.held) >= most else 0
-
-
-@dataclass
-class CallResult:
-    """What the calls of one request came to.
-
-    Attributes:
-        answer: the reply, or the failure of the last attempt.
-        attempts: so many.
-        cost: as far as it is known; None as soon as that of one call is not.
-        charged: what was booked against the limit, unknown costs at the most they can be.
-        call: the number of the last one among all calls of the run.
-    """
-
-    answer: Reply | Failure = field(init=False)
-    attempts: int = 0
-    cost: Decimal | None = Decimal(0)
-    charged: Decimal = Decimal(0)
-    call: int = 0
-    began: float = field(default_factory=time.monotonic)
-
-    def measured(self) -> dict[str, Any]:
-        """Return seconds, attempts and the like, which differ from run to run."""
-        seconds = round(time.monotonic() - self.began, 3)
-        return {"seconds": seconds, "attempts": self.attempts, "charged": str(self.charged)}
+            self._allowed, self._succeeded = max(1, min(self._allowed, self._under_way - 1)), 0
+        elif self._succeeded >= _ROUNDS_BEFORE_ONE_MORE * self._allowed:
+            self._allowed, self._succeeded = min(self._most, self._allowed + 1), 0
 
 
 class RequestExecutor:
@@ -146,71 +80,78 @@ class RequestExecutor:
     Args:
         run: with the model that answers; it keeps what the endpoint refuses, once that is learned.
         config: retries, prices and the limit on cost.
+        ledger: where it is kept what calls cost; what earlier starts spent counts.
+        lines: of the journal; read as far as the first reply.
 
     Attributes:
         stopped: why no more calls are made; empty as long as they are.
         stop: set when no more calls are made.
-        breaker: knows whether there is an endpoint.
+        unreached: items in a row that reached nobody, in all attempts. As long as nothing comes
+            back it is not known whether they are errors, or still to be asked.
 
     Raises:
         UserError: the limit on cost cannot be held.
     """
 
-    _ledger: CostLedger
-
-    def __init__(self, run: Run, config: RunConfig) -> None:
-        self.stopped, self.stop = "", asyncio.Event()
-        self._run, self._model = run, run.model
-        self._retries = config.retries
-        self._budget = config.budget or Budget(config.max_cost)
+    def __init__(
+        self, run: Run, config: RunConfig, ledger: CostLedger, lines: Iterable[Line]
+    ) -> None:
+        self.stopped, self.stop, self.unreached = "", asyncio.Event(), 0
+        self._run, self._model, self._retries = run, run.model, config.retries
+        self._slots = max(1, config.concurrency)
+        self._limiter = AdaptiveLimiter(self._slots)
+        self._ledger, self._budget = ledger, config.budget or Budget(config.max_cost)
         self._price = config.prices.of(run.model.address, run.model.model)
         self._most_tokens = longest_reply_under(self._budget.limit, self._price, run.model)
-        self._has_answered = False
+        self._budget.spent += ledger.before.charged
+        self._has_answered = any("text" in line for line in lines)
         # How often each item was told what may be true of all, without a reply between.
         self._told: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._refusal: tuple[int | None, str, str] | None = None
         self._not_before = 0.0
-        slots = max(1, config.concurrency)
-        self._limiter, self.breaker = AdaptiveLimiter(slots), CircuitBreaker(slots)
+        # Those that were told that there are no tools, and those whose calls could not be read.
+        self._toolless, self._unread = set[str](), set[str]()
 
-    def resume(self, ledger: CostLedger, lines: Iterable[Line]) -> None:
-        """Go on from what earlier starts spent, and from what came back in them.
+    async def call(self, request: Request) -> Line | None:
+        """Ask until there is a reply or a failure that stays; None if the run stopped before.
 
-        Args:
-            ledger: where it is kept what calls cost.
-            lines: of the journal; read as far as the first reply.
+        Raises:
+            UserError: the endpoint takes no tools, or the request may not be sent.
         """
-        self._ledger = ledger
-        self._budget.spent += ledger.before.charged
-        self._has_answered = any("text" in line for line in lines)
-
-    async def call(self, request: Request) -> CallResult | None:
-        """Ask until there is a reply or a failure that stays; None if the run stopped before."""
-        name = f"{request.item.id}/{request.item.sample}"
-        made = CallResult()
+        name, began = f"{request.item.id}/{request.item.sample}", time.monotonic()
+        attempts, cost, charged = 0, Decimal(0), Decimal(0)
+        is_known = True
         while not await _within(self._not_before - time.monotonic(), self.stop):
-            made.attempts += 1
-            answer = await self._attempt(request, made)
-            if answer is None:
+            attempts += 1
+            made = await self._attempt(request)
+            if made is None:
                 return None
-            made.answer = answer
-            if isinstance(answer, Reply):
-                return made
-            if self._is_of_all(answer, name):
-                self.stop_for(answer, request)
-                return None
-            if not self._retries.may_retry(answer, made.attempts):
-                if many := self.breaker.trips(answer, made.call):
-                    told = f"{answer.sentence()}, for {many} items in a row and all attempts"
+            answer, its_cost, its_charge = made
+            cost, is_known = cost + (its_cost or 0), is_known and its_cost is not None
+            charged += its_charge
+            if isinstance(answer, Failure):
+                if self._is_of_all(answer, name):
+                    self.stop_for(answer, request)
+                    return None
+                if self._retries.may_retry(answer, attempts):
+                    if self._retries.asks_too_much(answer):
+                        answer = replace(answer, retry_after=None)
+                    if answer.retry_after is not None:  # all other items wait too
+                        until = time.monotonic() + answer.retry_after
+                        self._not_before = max(self._not_before, until)
+                    await _within(self._retries.wait(answer, name, attempts), self.stop)
+                    continue
+                self.unreached += answer.is_unreached
+                # Of silence as many as may be asked at a time: each has waited for itself alone.
+                most = max(2, self._slots) if answer.is_silence else UNREACHED
+                if answer.is_unreached and self.unreached >= most:
+                    told = f"{answer.sentence()}, for {most} items in a row and all attempts"
                     self._stop_because(f"{told}: {self._model.address}")
-                return None if many else made
-            if self._retries.asks_too_much(answer):
-                answer = replace(answer, retry_after=None)
-            if answer.retry_after is not None:  # all other items wait too
-                until = time.monotonic() + answer.retry_after
-                self._not_before = max(self._not_before, until)
-            if await _within(self._retries.wait(answer, name, made.attempts), self.stop):
-                return None
+                    return None
+            answer = self._with_tools(request, answer, name)
+            seconds = round(time.monotonic() - began, 3)
+            measured = {"seconds": seconds, "attempts": attempts, "charged": str(charged)}
+            return line_of(request, answer, cost if is_known else None, measured)
         return None
 
     def stop_for(self, failure: Failure, request: Request | None = None) -> None:
@@ -249,22 +190,24 @@ class RequestExecutor:
                 if failure.words != self._refusal:
                     self._told[told].clear()
             self._refusal = failure.words
-        elif failure.kind is Kind.BROKEN and failure.status == _OK and not failure.code:
+        elif failure.is_other_form and not self._has_answered:
             told, each = "another form", min(2, self._retries.attempts)
-            if self._has_answered:
-                return False
         else:
             return False
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _attempt(self, request: Request, made: CallResult) -> Reply | Failure | None:
-        """Make one call when there is a place and money for it; None if the run stopped before."""
-        async with self._limiter.place():
+    async def _attempt(
+        self, request: Request
+    ) -> tuple[Reply | Failure, Decimal | None, Decimal] | None:
+        """Make one call when there is a place and money for it; None if the run stopped before.
+
+        Returns:
+            What came back, what it cost (None if nobody knows), and what was booked for it.
+        """
+        async with self._limiter:
             if self.stop.is_set():
                 return None
-            self.breaker.calls += 1
-            made.call = self.breaker.calls
             most = Decimal(0)
             if self._price is not None and self._budget.limit is not None:
                 most = self._price.at_most(request, self._most_tokens)
@@ -274,36 +217,66 @@ class RequestExecutor:
                     f" {self._budget.spent:f} is spent: raise it"
                 )
                 return None
-            number, cost = 0, None
+            number, cost, charged = 0, None, most
             try:
                 number = self._ledger.begin(most)
-                answer: Reply | Failure = await self._model.ask(request)
-                if isinstance(answer, Reply) and self._price is not None:
+                answer = await self._model.ask(request)
+                if isinstance(answer, Failure):
+                    cost = None if answer.is_perhaps_billed else Decimal(0)
+                elif self._price is not None:
                     cost = self._price.cost(answer.usage)
-            except CallFailedError as error:
-                answer = error.failure
-                cost = None if answer.is_perhaps_billed else Decimal(0)
             except UserError:
                 cost = Decimal(0)
                 raise
             finally:
                 charged = most if cost is None else cost
                 self._budget.book(most, charged)
-                made.cost = None if made.cost is None or cost is None else made.cost + cost
-                made.charged += charged
                 if number and (self._price is not None or self._ledger.is_kept):
                     self._ledger.end(number, cost, charged)
-            self._run.update("learned", self._model.fallbacks.learned)
-            if isinstance(answer, Failure) and answer.is_unreached:
-                return answer
             if isinstance(answer, Reply):
                 self._has_answered = True
                 self._told.clear()
                 self._limiter.hear(was_refused=False)
             elif answer.kind is Kind.LIMIT:
                 self._limiter.hear(was_refused=True)
-            self.breaker.hear(made.call)
+        self._run.update("learned", self._model.fallbacks.learned)
+        if isinstance(answer, Reply) or not answer.is_unreached:
+            self.unreached = 0
+        return answer, cost, charged
+
+    def _with_tools(self, request: Request, answer: Reply | Failure, name: str) -> Reply | Failure:
+        """Return an answer with the calls of tools that the server left in its text.
+
+        Raises:
+            UserError: the endpoint takes no tools, as two episodes in a row were told.
+        """
+        parameters = request.item.parameters
+        if isinstance(answer, Failure):
+            if "tools" in parameters and answer.refuses_tools:
+                self._toolless.add(name)
+            if len(self._toolless) >= BY_WORDS:
+                raise UserError(
+                    f"{request.endpoint} takes no tools for {request.model}: every conversation"
+                    f" would fail. {_LET_IT_CALL}"
+                )
             return answer
+        self._toolless.clear()
+        if (
+            answer.tool_calls
+            or not parameters.get("tools")
+            or parameters.get("tool_choice") == "none"
+        ):
+            return answer
+        read = with_calls_in_text(answer, parameters["tools"])
+        if read is None and name not in self._unread:
+            self._unread.add(name)
+            if len(self._unread) == BY_WORDS:
+                print(
+                    f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
+                    f" they come as text that cannot be read. {_LET_IT_CALL}",
+                    file=sys.stderr,
+                )
+        return read or answer
 
     def _stop_because(self, reason: str) -> None:
         self.stopped = self.stopped or f"{reason}. Start the same run again to go on."

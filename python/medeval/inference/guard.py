@@ -128,10 +128,8 @@ def _addresses_of(base_url: str, *, numeric: bool = False) -> set[str]:
 
 
 def _not_local(base_url: str) -> str:
-    return (
-        f"{base_url} is declared as local, but its host is not on this machine nor in a private"
-        " network. Take runs_locally out; what others run needs an attestation."
-    )
+    place = "its host is not on this machine nor in a private network"
+    return f"{base_url} is declared as local, but {place}: it needs an attestation instead."
 
 
 Sentence = Annotated[str, Field(min_length=1)]
@@ -291,20 +289,19 @@ class DataUseGuard:
         if declared is None:
             why = (
                 "endpoints.toml does not declare it. Declare it there with runs_locally = true if"
-                " the model itself runs on your own machines, with an attestation, or, if it is a"
-                f" Python file, as a [[function]]; {POLICY} says what each means, and how public"
-                " text says so."
+                " the model itself runs on your own machines, with an attestation, or a Python file"
+                " as a [[function]]"
             )
         elif declared.runs_locally:
             return "local"
         elif gaps := declared.gaps(self.today or datetime.now(UTC).date()):
-            why = (
-                f"its attestation in endpoints.toml does not hold ({', '.join(gaps)}). {POLICY}"
-                " says what it must state."
-            )
+            why = f"its attestation in endpoints.toml does not hold ({', '.join(gaps)})"
         else:
             return "attestation"
-        raise RefusedError(f"Credentialed text may not go to {address}: {why} Nothing was sent.")
+        raise RefusedError(
+            f"Credentialed text may not go to {address}: {why}. {POLICY} says more. Nothing was"
+            " sent."
+        )
 
     def authorize(self, request: Request, body: bytes, purpose: Purpose) -> None:
         """Let a request through and record it, or stop it before its first byte.
@@ -315,7 +312,18 @@ class DataUseGuard:
         """
         ground = self.check(request.endpoint, request.item.is_open)
         if ground == "attestation":
-            self._check_parameters(request)
+            # What may have an endpoint keep text, pass it on or tell whose it is.
+            asked = request.all_parameters
+            tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
+            kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
+            named = self.endpoints[request.endpoint].parameters
+            if further := sorted({*asked, *kinds} - PLAIN - {*named}):
+                raise RefusedError(
+                    f"Credentialed text may not go to {request.endpoint} with"
+                    f" {', '.join(further)}: leave it away, or, if the agreement covers it, name it"
+                    f" in the entry: parameters = {json.dumps(further)}. {POLICY} says more."
+                    " Nothing was sent."
+                )
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "endpoint": request.endpoint,
@@ -349,9 +357,11 @@ class DataUseGuard:
         Raises:
             RefusedError: the host is elsewhere, or it is not known here.
         """
-        found = _addresses_of(address)
         declared = self.endpoints.get(address)
-        if declared and declared.runs_locally and not (found and all(map(_is_private, found))):
+        if not (declared and declared.runs_locally):
+            return
+        found = _addresses_of(address)
+        if not (found and all(map(_is_private, found))):
             raise RefusedError(f"{_not_local(address)} Nothing was written.")
 
     def route(self, address: str) -> dict[str, str]:
@@ -370,8 +380,7 @@ class DataUseGuard:
             proxy = named.get("https") or named.get("all")
             proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
             roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
-        parts = {"proxy": proxy, "ca_file": roots}
-        return {name: part for name, part in parts.items() if part}
+        return {name: part for name, part in (("proxy", proxy), ("ca_file", roots)) if part}
 
     def client(self, address: str, timeout: httpx2.Timeout | float) -> httpx2.AsyncClient:
         """Return a client for an endpoint, which takes the way that the audit names.
@@ -396,6 +405,7 @@ class DataUseGuard:
 
         declared, route = self.endpoints.get(address), self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
+        is_local = declared is not None and declared.runs_locally
         try:
             # What vouches for an endpoint; variables of the environment are not looked at.
             is_plain = address.startswith("http://") and not proxy
@@ -416,31 +426,14 @@ class DataUseGuard:
                 timeout=timeout,
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-                event_hooks={
-                    "request": [be_looked_at] if declared and declared.runs_locally else [],
-                    "response": [keep_bounded],
-                },
+                event_hooks={"request": [be_looked_at] * is_local, "response": [keep_bounded]},
             )
         except (OSError, ValueError, ImportError) as error:
+            by = " and ".join(_told(route).values())
             raise UserError(
-                f"{address} cannot be reached by {' and '.join(_told(route).values())}"
-                f" ({type(error).__name__}). Mend its entry in endpoints.toml, or HTTPS_PROXY and"
-                " SSL_CERT_FILE. Nothing was sent."
+                f"{address} cannot be reached by {by} ({type(error).__name__}). Mend its entry in"
+                " endpoints.toml, or HTTPS_PROXY and SSL_CERT_FILE. Nothing was sent."
             ) from None
-
-    def _check_parameters(self, request: Request) -> None:
-        """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
-        asked = request.all_parameters
-        tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
-        kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
-        named = self.endpoints[request.endpoint].parameters
-        if further := sorted({*asked, *kinds} - PLAIN - {*named}):
-            raise RefusedError(
-                f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
-                " what an attested endpoint does with it is not known. Leave it away, or, if the"
-                f" agreement covers it, name it in the entry: parameters = {json.dumps(further)}."
-                f" {POLICY} says more. Nothing was sent."
-            )
 
 
 def _told(route: Mapping[str, str]) -> dict[str, str]:

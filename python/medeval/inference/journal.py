@@ -13,28 +13,34 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from medeval.errors import UserError, first_fault
-from medeval.files import drop_torn_line, end_of_whole_lines, hold, not_written, numbered_lines
-from medeval.inference.errors import Failure, Kind
+from medeval.files import (
+    drop_torn_line,
+    end_of_whole_lines,
+    hold,
+    not_written,
+    numbered_lines,
+    replace_file,
+)
+from medeval.inference.errors import Failure
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Outcome, Reply, Request
+from medeval.inference.types import Count, Outcome, Reply, Request, ToolCall, Usage
 
 Line = dict[str, Any]
 
 # What a reply says, as its line has it.
-SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
+_SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 _SECONDS_BETWEEN_SYNCS = 1.0
 # As decimals are written; a number of JSON is rounded.
 _Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
-_Count = Annotated[int, Field(ge=0)]
 # A field that may be missing, but not be null: defaults are not held to the form.
 _MISSING: Any = None
 
@@ -43,30 +49,8 @@ class _Form(BaseModel, strict=True, extra="ignore"):
     """A newer version may keep more than this one reads; only usage and calls are read whole."""
 
 
-class _Usage(_Form, extra="forbid"):
-    input_tokens: _Count | None = None
-    cached_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    reasoning_tokens: _Count | None = None
-
-
-class _ToolCall(_Form, extra="forbid"):
-    id: str
-    name: str
-    arguments: str
-
-
-class _Error(_Form):
-    # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
-    kind: Annotated[Kind, Field(strict=False)]
-    status: int | None = None
-    code: str = ""
-    parameter: str = ""
-    detail: str = ""
-
-
 class _Episode(_Form):
-    turns: _Count
+    turns: Count
     reason: str
 
 
@@ -78,9 +62,10 @@ class _Measured(_Form):
 
 class _Line(_Form):
     item: str
-    sample: _Count
-    turn: _Count = 0
+    sample: Count
+    turn: Count = 0
     key: str
+    # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
     outcome: Annotated[Outcome, Field(strict=False)]
     text: str = ""
     reasoning: str = ""
@@ -88,13 +73,16 @@ class _Line(_Form):
     finish_reason: str = ""
     model: str = ""
     fingerprint: str = ""
-    error: _Error = _MISSING
-    tool_calls: list[_ToolCall] = _MISSING
+    error: Failure = _MISSING
+    tool_calls: list[ToolCall] = _MISSING
     message: dict[str, Any] = _MISSING
     episode: _Episode = _MISSING
-    usage: _Usage | None = None
+    usage: Usage | None = None
     cost: _Amount | None
     measured: _Measured
+
+
+_FAILURE = TypeAdapter(Failure)
 
 
 def line_of(
@@ -121,7 +109,7 @@ def line_of(
         line |= {"outcome": str(answer.outcome), "error": answer.recorded(item.is_open)}
     else:
         line |= {"outcome": str(outcome_of(answer))}
-        line |= {name: getattr(answer, name) for name in SAID}
+        line |= {name: getattr(answer, name) for name in _SAID}
         line["usage"] = asdict(answer.usage)
         if answer.tool_calls:
             line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
@@ -133,10 +121,20 @@ def line_of(
 
 def failure_of(line: Line) -> Failure:
     """Read back why there was no reply, as far as the line holds it."""
-    return Failure(**_Error.model_validate(line["error"]).model_dump())
+    return _FAILURE.validate_python(line["error"])
 
 
-class LineFile(AbstractContextManager["LineFile"]):
+def reply_of(line: Line) -> Reply:
+    """Read back the reply that a line holds."""
+    return Reply(
+        **{name: line.get(name, "") for name in _SAID},
+        usage=Usage(**(line.get("usage") or {})),
+        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
+        message=line.get("message"),
+    )
+
+
+class LineFile:
     """A file of lines, opened to append to it; use as a context manager.
 
     Args:
@@ -147,6 +145,7 @@ class LineFile(AbstractContextManager["LineFile"]):
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.descriptor = _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._synced = time.monotonic()
         try:
@@ -163,13 +162,16 @@ class LineFile(AbstractContextManager["LineFile"]):
             os.close(self.descriptor)
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, *_: object) -> None:
         try:
             os.fsync(self.descriptor)
         finally:
             os.close(self.descriptor)
 
-    def append(self, text: bytes) -> str:
+    def write(self, text: bytes) -> str:
         """Write a line at once.
 
         Returns:
@@ -185,7 +187,7 @@ class LineFile(AbstractContextManager["LineFile"]):
         return ""
 
 
-class Journal(AbstractContextManager["Journal"]):
+class Journal(LineFile):
     """A journal opened for one run; use as a context manager.
 
     Args:
@@ -196,16 +198,12 @@ class Journal(AbstractContextManager["Journal"]):
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = LineFile(path)
+        super().__init__(path)
         try:
             self._index()
         except BaseException:
-            os.close(self._file.descriptor)
+            os.close(self.descriptor)
             raise
-
-    def __exit__(self, *error: object) -> None:
-        self._file.__exit__(*error)
 
     def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
         """Return an item's line; None if it has not come to an end."""
@@ -239,19 +237,15 @@ class Journal(AbstractContextManager["Journal"]):
 
         Raises:
             UserError: the disk did not take it; the journal is as it was before.
-            ValueError: the item has a line already.
         """
-        name = _name(line)
-        if name in self._places:
-            raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        place = self._file.end, len(text)
-        if reason := self._file.append(text):
+        place = self.end, len(text)
+        if reason := self.write(text):
             raise UserError(
                 f"{self.path}: an answer could not be written ({reason}). The answers before it"
                 " are safe; make room and start the same run again to go on."
             )
-        self._places[name] = place
+        self._places[_name(line)] = place
 
     def discard(self, is_out: Callable[[Line], bool]) -> None:
         """Take lines out, for others to be written in their place, in one step or not at all.
@@ -262,38 +256,26 @@ class Journal(AbstractContextManager["Journal"]):
         Raises:
             UserError: the disk did not take the journal without them.
         """
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.unlink(missing_ok=True)
-        new = LineFile(beside)
+        kept = [
+            os.pread(self.descriptor, length, offset)
+            for offset, length in self._places.values()
+            if not is_out(self._read((offset, length)))
+        ]
         try:
-            for place in self._places.values():
-                if is_out(self._read(place)):
-                    continue
-                offset, length = place
-                if reason := new.append(os.pread(self._file.descriptor, length, offset)):
-                    raise UserError(
-                        f"{self.path}: it could not be written anew without the items to be asked"
-                        f" again ({reason}). It is as it was; make room and start the same run"
-                        " again."
-                    )
-            os.fsync(new.descriptor)
-            beside.replace(self.path)
-        except BaseException:
-            os.close(new.descriptor)
-            beside.unlink(missing_ok=True)
-            raise
-        os.close(self._file.descriptor)
-        self._file = new
+            replace_file(self.path, b"".join(kept))
+        except OSError as error:
+            raise UserError(
+                f"{self.path} could not be written anew ({error.strerror}). It is as it was:"
+                " make room and start the same run again."
+            ) from None
+        new = LineFile(self.path)
+        os.close(self.descriptor)
+        self.descriptor, self.end = new.descriptor, new.end
         self._index()
-
-    def _read(self, place: tuple[int, int]) -> Line:
-        offset, length = place
-        line: Line = json.loads(os.pread(self._file.descriptor, length, offset))
-        return line
 
     def _index(self) -> None:
         self._places: dict[tuple[str, int, int], tuple[int, int]] = {}  # offset and length
-        for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
+        for number, offset, text in numbered_lines(self.descriptor, self.end):
             name = _name(_checked(self.path, number, text))
             if name in self._places:
                 raise UserError(
@@ -301,6 +283,11 @@ class Journal(AbstractContextManager["Journal"]):
                     " twice. Move the journal away and start the run anew."
                 )
             self._places[name] = offset, len(text)
+
+    def _read(self, place: tuple[int, int]) -> Line:
+        offset, length = place
+        line: Line = json.loads(os.pread(self.descriptor, length, offset))
+        return line
 
 
 def read_journal(path: Path) -> Iterator[Line]:

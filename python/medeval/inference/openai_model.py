@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,6 @@ from medeval.inference.errors import (
     NO_SYSTEM_ROLE,
     NOT_CONNECTED,
     TEXTS,
-    CallFailedError,
     Failure,
     Kind,
     failure_of_response,
@@ -79,13 +79,11 @@ class ParameterFallbacks:
 
     def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters as this endpoint takes them."""
-        sent = {}
-        for name, value in parameters.items():
-            instead = self.learned.get(name, name)
-            if name == RESPONSE_FORMAT and instead == JSON_OBJECT:
-                sent[name] = {"type": JSON_OBJECT}
-            elif instead != LEFT_OUT:
-                sent[instead] = value
+        sent = {self.learned.get(name, name): value for name, value in parameters.items()}
+        sent.pop(LEFT_OUT, None)
+        if JSON_OBJECT in sent:
+            del sent[JSON_OBJECT]
+            sent[RESPONSE_FORMAT] = {"type": JSON_OBJECT}
         return sent
 
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -121,10 +119,9 @@ class ParameterFallbacks:
             return roles
         if not failure.is_refused_request:
             return []
-        parts: list[dict[str, str]] = []
         form = sent.get(RESPONSE_FORMAT)
-        if isinstance(form, Mapping) and form.get("type") == "json_schema":
-            parts.append({RESPONSE_FORMAT: JSON_OBJECT})
+        is_schema = isinstance(form, Mapping) and form.get("type") == "json_schema"
+        parts = [{RESPONSE_FORMAT: JSON_OBJECT}] if is_schema else []
         parts += [{name: LEFT_OUT} for name in _OPTIONAL if name in sent]
         # Refused under both names, a limit of tokens stays an error: a run without it is dear.
         parts += [{n: o} for n, o in RENAMED.items() if n in sent and o not in self.learned]
@@ -147,7 +144,7 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
         for name, form in forms.items()
         if (match := re.search(rf"(?<!\w)(?:{form})(?!\w)", failure.detail, re.IGNORECASE))
     ]
-    return min(places)[1] if places else None
+    return min(places, default=(0, None))[1]
 
 
 def _import_client() -> None:
@@ -205,13 +202,12 @@ class OpenAIModel:
         self._experiment = asyncio.Lock()
         self._is_tried = False
         own = filter(_NOT_OF_A_MODEL.search, self.parameters)
-        if reserved := {*secret_places(self.parameters), *own}:
-            names = ", ".join(sorted(reserved))
-            raise UserError(f"{names} cannot be set as parameters of a model.")
+        if reserved := sorted({*secret_places(self.parameters), *own}):
+            raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
         key_from_environment(key_variable, os.environ)
         _import_client()
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """Ask once; a refused request is repeated without one part at a time until that helps.
 
         A part is left out for good where that brings an answer, or at least another refusal: then
@@ -219,13 +215,13 @@ class OpenAIModel:
         """
         while True:
             tried = self.fallbacks
-            known, last = tried.learned, await self._post(request, tried)
+            known, refused = tried.learned, await self._post(request, tried)
             only_named = self._has_answered or self._is_tried
-            if not isinstance(last, Failure):
-                return last
-            refused = CallFailedError(last)
+            if not isinstance(refused, Failure):
+                return refused
+            last = refused
             if not (trials := tried.trials(last, request, only_named=only_named)):
-                raise refused
+                return refused
             async with self._experiment:
                 if self.fallbacks.learned != known:
                     continue  # what helped another request may help this one
@@ -236,12 +232,12 @@ class OpenAIModel:
                         self.fallbacks.learned = {**self.fallbacks.learned, **trial.learned}
                         return answer
                     if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
-                        raise CallFailedError(answer)
+                        return answer
                     if answer.words != last.words:
                         tried, last = trial, answer
                         trials = tried.trials(last, request, only_named=only_named)
                 self._is_tried = self._is_tried or not only_named
-                raise refused
+                return refused
 
     async def close(self) -> None:
         """Close the connections."""
@@ -280,30 +276,28 @@ class OpenAIModel:
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                if request is None:
-                    response = await client.get(path, cast_to=httpx2.Response)
-                else:
-                    response = await client.post(path, body=body, cast_to=httpx2.Response)
+                call = client.get if request is None else partial(client.post, body=body)
+                response = await call(path, cast_to=httpx2.Response)
                 return without_key(response.text, key)
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)
             told, status = error.response.headers, error.status_code
             return failure_of_response(status, told, text, asked=texts_of(body))
-        except (TimeoutError, openai.APITimeoutError) as error:
-            cause = type(error.__cause__).__name__
-            is_connected = cause not in NOT_CONNECTED
-            return Failure(Kind.TIMEOUT) if is_connected else Failure(Kind.CONNECTION, code=cause)
-        except (openai.APIConnectionError, httpx2.TransportError) as error:
+        except (TimeoutError, openai.APIConnectionError, httpx2.TransportError) as error:
             met = error.__cause__ or error
+            cause = type(met).__name__
             if isinstance(met, httpx2.DecodingError):
-                return Failure(Kind.BROKEN, code=type(met).__name__, detail=str(met))
+                return Failure(Kind.BROKEN, code=cause, detail=str(met))
+            is_late = isinstance(error, TimeoutError | openai.APITimeoutError)
+            if is_late and cause not in NOT_CONNECTED:
+                return Failure(Kind.TIMEOUT)
             if not isinstance(met, RefusedError):
-                return Failure(Kind.CONNECTION, code=type(met).__name__)
+                return Failure(Kind.CONNECTION, code=cause)
             refused = met.with_traceback(None)
-        except openai.OpenAIError as error:
-            return Failure(Kind.BROKEN, code=type(error).__name__)
-        except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
-            return Failure(Kind.REQUEST, code=type(error).__name__)
+        except (openai.OpenAIError, ValueError) as error:
+            # Half a surrogate pair or NaN, which no request can carry; or no response of HTTP.
+            kind = Kind.REQUEST if isinstance(error, ValueError) else Kind.BROKEN
+            return Failure(kind, code=type(error).__name__)
         raise refused
 
     def _new_client(self, key: str) -> AsyncOpenAI:
@@ -311,10 +305,9 @@ class OpenAIModel:
         from openai import AsyncOpenAI
 
         async def keep_what_is_needed(sent: httpx2.Request) -> None:
-            for name in [name for name in sent.headers if name.lower() not in _HEADERS]:
-                del sent.headers[name]
-            sent.headers["Authorization"] = f"Bearer {key}"
-            sent.headers["Accept-Encoding"] = "gzip"
+            needed = {name: value for name, value in sent.headers.items() if name in _HEADERS}
+            own = {"authorization": f"Bearer {key}", "accept-encoding": "gzip"}
+            sent.headers = httpx2.Headers({**needed, **own})
 
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
         named = self._key_variable or "none"

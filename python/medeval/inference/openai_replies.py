@@ -56,12 +56,11 @@ _OUTCOMES = {
 _SENT_WHOLE = {"id", "name", "role", "type"}
 # Calls of tools that a server hands over as text, since its own parser for them is off.
 _FLAGS = re.IGNORECASE | re.DOTALL
-_BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)
-_FUNCTION = re.compile(
-    r"(?P<call><function=(?P<name>[\w.-]{1,64})>(?P<inside>.*?)(?:</function>|\Z))", _FLAGS
-)
-_PARAMETER = re.compile(r"<parameter=([\w.-]{1,64})>|</parameter>", _FLAGS)
-_FENCED = re.compile(r"```\w{0,20}\s*(?P<inside>\{.*\})\s*```", re.DOTALL)
+_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", _FLAGS)
+_FUNCTION = re.compile(r"<function=([\w.-]{1,64})>(.*?)(?:</function>|\Z)", _FLAGS)
+_PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,64})>(.*)", _FLAGS)
+_END_OF_PARAMETER = re.compile("</parameter>", _FLAGS)
+_FENCED = re.compile(r"```\w{0,20}\s*(\{.*\})\s*```", re.DOTALL)
 # A mark of a template that speaks of a tool, in whatever brackets.
 _MARK = re.compile(r"[<\[][^<>\[\]\n]{0,40}(?:tool|function)[^<>\[\]\n]{0,40}[>\]]", re.IGNORECASE)
 
@@ -119,7 +118,7 @@ def read_reply(body: str, asked: str) -> Reply | Failure:
     """
     told = code = ""
     try:
-        read = _json_in(body)
+        read = _json_in(body.strip())
         if error := error_of(read):
             number = word(error.get("code", error.get("status")))
             status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
@@ -134,53 +133,53 @@ def read_reply(body: str, asked: str) -> Reply | Failure:
     return Failure(Kind.BROKEN, status=200, code=code, detail=told + start)
 
 
-def _json_in(body: str) -> Any:
+def _json_in(text: str) -> Any:
     """Return the JSON of a body, or that which its events come to.
 
     Raises:
         ValueError: it is neither, or its events break off.
     """
-    text = body.strip()
     if not _EVENT.match(text):
         read, end = _DECODER.raw_decode(text)
         if text[end:].strip() and not _END_MARK.fullmatch(text, end):
             raise ValueError("more than one value")
         return read
-    completion: dict[str, Any] = {}
-    choice: dict[str, Any] = {}
-    messages: list[Any] = []
-    lines: list[str] = []
-    for event in _events(text, lines):
-        if not isinstance(event, dict) or error_of(event):
-            return event
-        completion |= {name: value for name, value in event.items() if value is not None}
-        pieces = event.get("choices")
-        for piece in pieces if isinstance(pieces, list) else ():
-            if isinstance(piece, dict) and not piece.get("index"):
-                choice |= {name: value for name, value in piece.items() if value is not None}
-                messages.append(piece.get("delta") or piece.get("message"))
-    if _DONE not in lines and not choice.get("finish_reason"):
+    events, is_done = _events(text)
+    if ends := [one for one in events if not isinstance(one, dict) or error_of(one)]:
+        return ends[0]
+    lists = [choices for one in events if isinstance(choices := one.get("choices"), list)]
+    firsts = [one for each in lists for one in each if isinstance(one, dict)]
+    firsts = [one for one in firsts if not one.get("index")]
+    completion, choice = _last_values(events), _last_values(firsts)
+    if not (is_done or choice.get("finish_reason")):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    choices = {"choices": [{**choice, "message": _merged(messages)}]} if choice else {}
-    return {**completion, **choices}
+    message = _merged([one.get("delta") or one.get("message") for one in firsts])
+    return completion | ({"choices": [{**choice, "message": message}]} if choice else {})
 
 
-def _events(text: str, lines: list[str]) -> Iterator[Any]:
-    """Yield the values of a stream up to its end mark; `lines` gets those of each event."""
+def _events(text: str) -> tuple[list[Any], bool]:
+    """Return the values of a stream up to its end mark, and whether it has one."""
+    events: list[Any] = []
     for block in _BETWEEN_EVENTS.split(text):
-        lines[:] = [line[5:].strip() for line in _DATA.findall(block)]
+        lines = [line[5:].strip() for line in _DATA.findall(block)]
         told = [line for line in lines if line not in ("", _DONE)]
         try:
-            events = [_DECODER.decode(line) for line in told]
+            events += [_DECODER.decode(line) for line in told]
         except ValueError:  # one event on several lines
-            events = [_DECODER.decode("\n".join(told))]
-        yield from events
+            events.append(_DECODER.decode("\n".join(told)))
         if _DONE in lines:
-            return
+            return events, True
+    return events, False
+
+
+def _last_values(pieces: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {name: value for one in pieces for name, value in one.items() if value is not None}
 
 
 def _merged(pieces: Iterable[Any]) -> dict[str, Any]:
-    """Return the object that pieces of it come to; of a name that changes its kind, the last one.
+    """Return the object that pieces of it come to: texts joined, parts of lists merged by index.
+
+    Of a name that changes its kind the last value counts.
 
     Raises:
         ValueError: a list in it has more parts than a message has.
@@ -188,27 +187,23 @@ def _merged(pieces: Iterable[Any]) -> dict[str, Any]:
     values: defaultdict[str, list[Any]] = defaultdict(list)
     for piece in pieces:
         for name, value in piece.items() if isinstance(piece, dict) else ():
-            values[name].append(value)
-    return {name: _grown(name, own) for name, own in values.items()}
-
-
-def _grown(name: str, values: list[Any]) -> Any:
-    """Return what values of one name come to: texts joined, parts of lists merged by index."""
-    told = [value for value in values if value not in (None, "")]
-    last = told[-1] if told else values[-1]
-    if isinstance(last, dict):
-        return _merged(told)
-    if isinstance(last, str) and name not in _SENT_WHOLE:
-        return "".join(value for value in told if isinstance(value, str))
-    if not isinstance(last, list) or not all(isinstance(each, dict) for each in last):
-        return last
-    parts: defaultdict[str, list[Any]] = defaultdict(list)
-    for value in told:
-        for n, each in enumerate(value if isinstance(value, list) else ()):
-            parts[str(each.get("index", n) if isinstance(each, dict) else n)].append(each)
-    if len(parts) > _MOST_PARTS:
-        raise ValueError("too many parts")
-    return [_merged(own) for own in parts.values()]
+            values[name] += [] if value in (None, "") and values[name] else [value]
+    merged: dict[str, Any] = {}
+    for name, told in values.items():
+        last = merged[name] = told[-1]
+        if isinstance(last, dict):
+            merged[name] = _merged(told)
+        elif isinstance(last, str) and name not in _SENT_WHOLE:
+            merged[name] = "".join(value for value in told if isinstance(value, str))
+        elif isinstance(last, list) and all(isinstance(each, dict) for each in last):
+            parts: defaultdict[str, list[Any]] = defaultdict(list)
+            for value in told:
+                for n, each in enumerate(value if isinstance(value, list) else ()):
+                    parts[str(each.get("index", n) if isinstance(each, dict) else n)].append(each)
+            if len(parts) > _MOST_PARTS:
+                raise ValueError("too many parts")
+            merged[name] = [_merged(own) for own in parts.values()]
+    return merged
 
 
 @lru_cache(maxsize=256)
@@ -242,10 +237,6 @@ def read_completion(body: object) -> Reply:
     if not isinstance(message, Mapping):
         raise NoCompletionError(f"choices.{number}.message is no JSON object")
     calls = tuple(_tool_calls(message))
-    try:
-        is_sendable = bool(calls and json.dumps(message, allow_nan=False))
-    except ValueError:  # a number that is none of JSON
-        is_sendable = False
     usage = _at(body, "usage")
     return Reply(
         text=text_of(message.get("content")),
@@ -256,13 +247,13 @@ def read_completion(body: object) -> Reply:
         fingerprint=_text_at(body, "system_fingerprint"),
         # Whatever is absent or no count stays unknown.
         usage=Usage(
-            input_tokens=count_at(usage, "prompt_tokens"),
-            cached_tokens=count_at(usage, "prompt_tokens_details", "cached_tokens"),
-            output_tokens=count_at(usage, "completion_tokens"),
-            reasoning_tokens=count_at(usage, "completion_tokens_details", "reasoning_tokens"),
+            count_at(usage, "prompt_tokens"),
+            count_at(usage, "prompt_tokens_details", "cached_tokens"),
+            count_at(usage, "completion_tokens"),
+            count_at(usage, "completion_tokens_details", "reasoning_tokens"),
         ),
         tool_calls=calls,
-        message=message if is_sendable else None,
+        message=message if calls else None,
     )
 
 
@@ -311,8 +302,7 @@ def _text_at(value: Any, *path: str) -> str:
 def count_at(value: Any, *path: str) -> int | None:
     """Return the count that stands in objects within objects; None if there is none."""
     found = _at(value, *path)
-    is_count = isinstance(found, int) and not isinstance(found, bool)
-    return found if is_count and 0 <= found < _MOST_TOKENS else None
+    return found if type(found) is int and 0 <= found < _MOST_TOKENS else None
 
 
 def outcome_of(completion: Reply) -> Outcome:
@@ -331,33 +321,33 @@ def outcome_of(completion: Reply) -> Outcome:
     return _OUTCOMES[reply.state]
 
 
-def with_calls_in_text(completion: Reply, tools: Sequence[Mapping[str, Any]]) -> Reply | None:
+def with_calls_in_text(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> Reply | None:
     """Return a reply with the calls that stand in its text; as it is if there are none.
 
     None stands for calls that cannot be read, or not in one way alone.
     """
-    text = split_thinking(completion.text).answer
+    text = split_thinking(reply.text).answer
     names = [tool["function"]["name"] for tool in tools]
     found = [*_BLOCK.finditer(text)] or [*_FUNCTION.finditer(text)]
     bare = _FENCED.fullmatch(text)
-    inside = [each["call"] for each in found] or [bare["inside"] if bare else text]
+    inside = [each[1] if each.re is _BLOCK else each[0] for each in found]
+    inside = inside or [bare[1] if bare else text]
     calls = [call for call in map(_call, inside) if call is not None and call[0] in names]
     if len(calls) < len(inside):
-        if found or (_MARK.search(text) and any(name in text for name in names)):
-            return None
-        return completion
+        is_call = found or (_MARK.search(text) and any(name in text for name in names))
+        return None if is_call else reply
     left = text[: found[0].start()].strip() if found else ""
-    made = tuple(ToolCall(f"call_{n}", *call) for n, call in enumerate(calls))
+    made = tuple(ToolCall(f"call_{n}", name, text) for n, (name, text) in enumerate(calls))
     parts = [
         {
-            "id": call.id,
+            "id": one.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
+            "function": {"name": one.name, "arguments": one.arguments},
         }
-        for call in made
+        for one in made
     ]
     message = {"role": "assistant", "content": left or None, "tool_calls": parts}
-    return replace(completion, tool_calls=made, message=message)
+    return replace(reply, tool_calls=made, message=message)
 
 
 def _call(text: str) -> tuple[str, str] | None:
@@ -365,38 +355,26 @@ def _call(text: str) -> tuple[str, str] | None:
 
     The object may stand under `function` of another.
     """
+    arguments: Any
     if function := _FUNCTION.fullmatch(text.strip()):
-        inside = function["inside"].strip()
-        given = _object(inside) if inside.startswith("{") else _parameters(inside)
-        return None if given is None else (function["name"], json.dumps(given))
-    read = _object(text)
-    if read is not None and isinstance(read.get("function"), dict):
-        read = read["function"]
-    if read is None or not isinstance(read.get("name"), str):
-        return None
-    arguments = read.get("arguments", read.get("parameters"))
-    if isinstance(arguments, str):
-        arguments = _object(arguments)
-    return (read["name"], json.dumps(arguments)) if isinstance(arguments, dict) else None
+        name, inside = function[1], function[2].strip()
+        arguments = _object(inside) if inside.startswith("{") else _parameters(inside)
+    else:
+        read = _object(text) or {}
+        read = read["function"] if isinstance(read.get("function"), dict) else read
+        name, arguments = read.get("name"), read.get("arguments", read.get("parameters"))
+        arguments = _object(arguments) if isinstance(arguments, str) else arguments
+    is_call = isinstance(name, str) and isinstance(arguments, dict)
+    return (name, json.dumps(arguments)) if is_call else None
 
 
 def _parameters(text: str) -> dict[str, str] | None:
-    """Return the parameters that a text is made of; None if it holds anything else.
-
-    One pass over the tags: a reply may have any number of them that never end.
-    """
-    found: dict[str, str] = {}
-    name, read = None, 0
-    for tag in _PARAMETER.finditer(text):
-        if tag[1] is not None and name is not None:
-            continue  # it stands in a value
-        between = text[read : tag.start()].strip()
-        if name is not None:
-            found[name] = between
-        elif between or tag[1] is None:
-            return None
-        name, read = tag[1], tag.end()
-    return None if name is not None or text[read:].strip() else found
+    """Return the parameters that a text is made of; None if it holds anything else."""
+    *parts, rest = _END_OF_PARAMETER.split(text)
+    read = [_PARAMETER.fullmatch(part) for part in parts]
+    if rest.strip() or None in read:
+        return None
+    return {each[1]: each[2].strip() for each in read if each}
 
 
 def _object(text: str) -> dict[str, Any] | None:

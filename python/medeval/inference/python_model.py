@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Reply, Request, Sample, body_of
@@ -56,7 +56,7 @@ class PythonModel:
         self._timeout = timeout
         self._file = None if file is None else str(file.resolve())
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
         if self._file is not None:
@@ -66,14 +66,14 @@ class PythonModel:
             answer = await self._called(request.item)
         except TimeoutError:
             told = f"it took longer than {self._timeout} seconds"
-            answer = Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
+            return Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
         except RuntimeError as error:  # there is no thread to be had
-            answer = _failure_of(error)
+            return _failure_of(error)
         if isinstance(answer, str):
             return Reply(whole(answer), finish_reason="stop", model=self.model)
-        if not isinstance(answer, Failure):
-            answer = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
-        raise CallFailedError(answer)
+        if isinstance(answer, Failure):
+            return answer
+        return Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
 
     async def close(self) -> None:
         """Nothing was opened."""

@@ -28,8 +28,8 @@ RESPONSES = "responses.jsonl"
 STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
-_ABSENT = "nothing"
 _FAULT = 400
+_NONE = "nothing"
 
 
 @dataclass
@@ -76,10 +76,8 @@ class Progress:
         self.input_tokens += counts[0] or 0
         self.output_tokens += counts[1] or 0
         self.uncounted += "text" in line and None in counts
-        if line["cost"] is None:
-            self.unpriced += 1
-        else:
-            self.cost += Decimal(line["cost"])
+        self.unpriced += line["cost"] is None
+        self.cost += Decimal(line["cost"] or 0)
 
     @property
     def known_cost(self) -> Decimal | None:
@@ -99,10 +97,10 @@ class Progress:
             **self.ledger.as_json(),
             "retries": self.retries,
             "errors": dict(sorted(self.errors.items())),
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "uncounted": self.uncounted,
-            "cost": None if self.known_cost is None else str(self.known_cost),
+            **{
+                name: getattr(self, name) for name in ("input_tokens", "output_tokens", "uncounted")
+            },
+            "cost": None if self.unpriced else str(self.cost),
             "cost_of_priced": str(self.cost),
             "unpriced": self.unpriced,
         }
@@ -270,10 +268,17 @@ class Run:
             self.update("settings", self.settings, learned={}, **(about or {}))
             return
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
-        if differences := _differences(self._content["settings"], self.settings):
+        if self._content["settings"] != self.settings:
+            was, now = _flat(self._content["settings"]), _flat(self.settings)
+            pairs = {name: (was.get(name, _NONE), now.get(name, _NONE)) for name in {*was, *now}}
+            differences = "; ".join(
+                f"{name} was {_cut(old)}, now {_cut(new)}"
+                for name, (old, new) in sorted(pairs.items())
+                if old != new
+            )
             raise UserError(
-                f"{folder} holds a run with other settings ({'; '.join(differences)})."
-                " Set them back to resume it, or choose another folder for a new run."
+                f"{folder} holds a run with other settings ({differences}). Set them back to resume"
+                " it, or choose another folder for a new run."
             )
 
     @property
@@ -287,20 +292,18 @@ class Run:
         if updated == self._content:
             return
         self._content = updated
+        content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
         try:
-            content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
             replace_file(self._file, content.encode())
         except OSError as error:
-            raise UserError(
-                f"{self._file}: {error.strerror}. Make room and start the same run again."
-            ) from None
+            why = f"{self._file}: {error.strerror}"
+            raise UserError(f"{why}. Make room and start the same run again.") from None
 
     def record_errors(self, progress: Progress) -> None:
         """Keep for which reasons items have no reply; one that had some and has none says so."""
-        errored: dict[str, dict[str, int | str]] = {}
-        for reason, count in sorted(progress.errors.items()):
-            words = progress.words.get(reason)
-            errored[reason] = {"items": count, **({"words": words} if words else {})}
+        words = {reason: {"words": told} for reason, told in progress.words.items()}
+        errors = sorted(progress.errors.items())
+        errored = {reason: {"items": n, **words.get(reason, {})} for reason, n in errors}
         if errored or "errored" in self._content:
             self.update("errored", errored)
 
@@ -368,8 +371,8 @@ def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
             line["outcome"] = Outcome(line["outcome"])
             line["answer"] = split_thinking(line.get("text", "")).answer
             line["usage"] = line.get("usage") or {}
-            names = (each.name for each in fields(Answer))
-            yield Answer(**{name: line[name] for name in names if name in line})
+            names = {each.name for each in fields(Answer)}
+            yield Answer(**{name: value for name, value in line.items() if name in names})
 
 
 def read_file(path: Path, kind: type[File]) -> File:
@@ -389,20 +392,16 @@ def read_file(path: Path, kind: type[File]) -> File:
         ) from None
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            difference
-            for key in sorted({*before, *now})
-            for difference in _differences(
-                before.get(key, _ABSENT), now.get(key, _ABSENT), f"{name}.{key}" if name else key
-            )
-        ]
-    if before == now:
-        return []
-    texts = [
-        value if value is _ABSENT else json.dumps(value, ensure_ascii=False)
-        for value in (before, now)
-    ]
-    was, now = (text if len(text) <= 60 else f"{text[:57]}..." for text in texts)
-    return [f"{name} was {was}, now {now}"]
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Return settings as JSON by their places, such as `parameters.seed`."""
+    flat: dict[str, str] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{before}{name}.")
+        else:
+            flat[f"{before}{name}"] = json.dumps(value, ensure_ascii=False)
+    return flat

@@ -27,6 +27,8 @@ _SHORTEST_KEY = 8
 _ESCAPE = re.compile(r"\\+|u00([0-9a-f]{2})|%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
 # Each layer of JSON in a string of JSON doubles the backslashes and adds one.
 _BACKSLASHES = r"\\{0,7}"
+# A text as JSON writes it.
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # What a word of a secret's name is or ends in: accesskey, clientsecret, userpwd.
 _SECRET = re.compile(
@@ -62,18 +64,13 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
     if variable is None:
         return "none"
     if not re.fullmatch(VARIABLE, variable):
-        raise UserError(
-            "The key of an endpoint is given by the name of an environment variable, such as"
-            " OPENAI_API_KEY, never by itself."
-        )
+        raise UserError("A key is given by the name of its environment variable, never by itself.")
     key = environment.get(variable, "").strip()
     if not key:
         raise UserError(f"The environment variable {variable} is not set. Put the key there.")
     if not (key.isascii() and key.isprintable()):
-        raise UserError(
-            f"The key in the environment variable {variable} has characters that no request can"
-            " carry, such as a line break. Put the key there again, and nothing else."
-        )
+        why = "has characters that no request can carry, such as a line break"
+        raise UserError(f"The key in the environment variable {variable} {why}.")
     return key
 
 
@@ -97,26 +94,17 @@ def without_key(body: str, key: str) -> str:
     if not any(form in body or _unescaped(form) in plain for form in forms):
         return body
     try:
-        return json.dumps(_cleaned(json.loads(body), pattern))
+        json.loads(body)
     except (ValueError, RecursionError):
         return pattern.sub(TAKEN_OUT, body)
+    return _TEXT.sub(lambda text: json.dumps(pattern.sub(TAKEN_OUT, json.loads(text[0]))), body)
 
 
 def _unescaped(text: str) -> str:
     """Return a text with escaped characters as they are, and without any other backslash."""
     return _ESCAPE.sub(
-        lambda escape: bytes.fromhex(escape[1] or escape[2] or "").decode("latin-1"), text
+        lambda found: bytes.fromhex(found[1] or found[2] or "").decode("latin-1"), text
     )
-
-
-def _cleaned(value: Any, pattern: re.Pattern[str]) -> Any:
-    if isinstance(value, str):
-        return pattern.sub(TAKEN_OUT, value)
-    if isinstance(value, list):
-        return [_cleaned(each, pattern) for each in value]
-    if isinstance(value, dict):
-        return {_cleaned(name, pattern): _cleaned(each, pattern) for name, each in value.items()}
-    return value
 
 
 @lru_cache(maxsize=8)
@@ -130,10 +118,8 @@ def _forms(key: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     for before in range(3):
         raw = b"\0" * before + key.encode()
         first, last = -(-before * 8 // 6), len(raw) * 8 // 6
-        forms += [
-            encode(raw).decode()[first:last]
-            for encode in (base64.b64encode, base64.urlsafe_b64encode)
-        ]
+        encoded = base64.b64encode(raw).decode()[first:last]
+        forms += [encoded, encoded.translate(str.maketrans("+/", "-_"))]
     escaped = {
         letter: rf"(?:{_BACKSLASHES}(?:{re.escape(letter)}|u00(?i:{ord(letter):02x}))"
         rf"|%(?:25)*(?i:{ord(letter):02x}))"
@@ -147,9 +133,8 @@ def is_secret(name: str) -> bool:
     """Tell whether a parameter of this name holds a secret; `max_tokens` does not."""
     words = [word.lower() for word in _WORD.findall(name)]
     secret = [word for word in (*words, "".join(words)) if _SECRET.search(word)]
-    if all(word.endswith(_PLURALS) for word in secret) and any(map(_NO_ACCESS.fullmatch, words)):
-        return False
-    return bool(secret)
+    is_count = any(map(_NO_ACCESS.fullmatch, words))
+    return any(not (is_count and word.endswith(_PLURALS)) for word in secret)
 
 
 def holds_secret(name: str, value: object) -> bool:
@@ -168,10 +153,9 @@ def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[st
         listed = value if isinstance(value, list | tuple) else [value]
         if is_secret(str(name)) and any(isinstance(each, str) and each for each in listed):
             yield here
-            continue
-        for each in listed:
-            if isinstance(each, Mapping):
-                yield from secret_places(each, f"{here}.")
+        else:
+            for each in listed:
+                yield from secret_places(each, f"{here}.") if isinstance(each, Mapping) else ()
 
 
 def split_secrets(text: str) -> tuple[str, list[str]]:
@@ -196,12 +180,10 @@ def split_secrets(text: str) -> tuple[str, list[str]]:
         secrets.extend(form for each in hidden for form in {each, unquote(each)} if form)
         return urlunsplit((parts.scheme, place, parts.path, "&".join(query), ""))
 
+    def of_pair(found: re.Match[str]) -> str:
+        without = found[0].removesuffix(found["value"]) + WITHHELD
+        return without if is_secret(found["name"]) else found[0]
+
     pairs = [pair for pair in _PAIR.finditer(text) if is_secret(pair["name"])]
     secrets += [pair["value"].strip("\"'{}") for pair in pairs]
-    left = _PAIR.sub(
-        lambda pair: (
-            pair[0].removesuffix(pair["value"]) + WITHHELD if is_secret(pair["name"]) else pair[0]
-        ),
-        _ADDRESS.sub(of_address, text),
-    )
-    return left, secrets
+    return _PAIR.sub(of_pair, _ADDRESS.sub(of_address, text)), secrets

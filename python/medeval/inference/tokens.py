@@ -46,14 +46,11 @@ class EstimatedTokens:
     Attributes:
         encoding: of tiktoken, whose tables stand for those of models it does not know; None for a
             rule of thumb: a token for each three and a half bytes, and the template's.
+        counted_by: which of them.
     """
 
     encoding: Any = None
-
-    @property
-    def counted_by(self) -> CountedBy:
-        """What counts."""
-        return "estimate" if self.encoding is None else "tiktoken"
+    counted_by: CountedBy = "estimate"
 
     async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them."""
@@ -147,10 +144,7 @@ class ContextWindow:
 
 
 async def context_window(
-    provider: Model,
-    is_open: bool,
-    limit: int | None = None,
-    retries: RetryPolicy | None = None,
+    provider: Model, is_open: bool, limit: int | None = None, retries: RetryPolicy | None = None
 ) -> ContextWindow:
     """Find out how much a model takes and who counts; before a run, outside of it.
 
@@ -171,10 +165,10 @@ async def context_window(
             found = await provider.send("/models")
             read = None if isinstance(found, Failure) else json_or_none(found)
             models = read.get("data") if isinstance(read, Mapping) else None
-            for model in models if isinstance(models, list) else []:
-                if isinstance(model, Mapping) and model.get("id") == provider.model:
-                    told = count_at(model, "max_model_len")
-                    break
+            listed = models if isinstance(models, list) else []
+            its_own = (one for one in listed if isinstance(one, Mapping))
+            its_own = (one for one in its_own if one.get("id") == provider.model)
+            told = count_at(next(its_own, None), "max_model_len")
             counter = ServerTokens(provider, retries or RetryPolicy())
             # Whether the server counts is asked with a word that is nobody's.
             item = Sample("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
@@ -183,7 +177,7 @@ async def context_window(
             await provider.close()
     if counter is None:
         try:
-            counter = EstimatedTokens(import_module("tiktoken").get_encoding(_ENCODING))
+            counter = EstimatedTokens(import_module("tiktoken").get_encoding(_ENCODING), "tiktoken")
         except (ImportError, OSError):  # not installed, or its tables neither here nor to be had
             counter = EstimatedTokens()
     if limit is not None:

@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+
+from pydantic import ConfigDict, Field
 
 from medeval.data_class import CREDENTIALED as CREDENTIALED
 from medeval.data_class import OPEN as OPEN
@@ -107,6 +109,11 @@ def texts_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+# Lines of a journal are held to these too.
+Count = Annotated[int, Field(ge=0, strict=True)]
+Text = Annotated[str, Field(strict=True)]
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens of one call as the endpoint counts them; None is unknown, which is not 0.
@@ -118,10 +125,12 @@ class Usage:
         reasoning_tokens: of the reply, thought and not shown.
     """
 
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    input_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    output_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -134,9 +143,11 @@ class ToolCall:
         arguments: as the model wrote them, which need not be JSON.
     """
 
-    id: str
-    name: str
-    arguments: str
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    id: Text
+    name: Text
+    arguments: Text
 
 
 @dataclass(frozen=True)
@@ -217,11 +228,10 @@ class Model(Protocol):
     parameters: Mapping[str, Any]
     fallbacks: ParameterFallbacks
 
-    async def ask(self, request: Request) -> Reply:
-        """Ask once.
+    async def ask(self, request: Request) -> Reply | Failure:
+        """Ask once; a failure is why there is no reply.
 
         Raises:
-            CallFailedError: there is no reply.
             UserError: the request may not be sent.
         """
 
