@@ -18,9 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.sources import PACKAGE, named_now, project_root, settings
+from medeval.text import strictest
 from medeval.warehouse import Target, Warehouse, flat, load_target, open_warehouse, schema_name
 
 Node = Mapping[str, Any]
@@ -95,7 +95,7 @@ def recorded_build(warehouse: Warehouse, benchmark: str) -> Build:
     if not texts:
         raise UserError(f"{benchmark} was never built here. Run `{command}`.")
     if not succeeded:
-        raise UserError(f"The last build of {benchmark} failed. Run `{command}` again.")
+        raise UserError(f"The last build of {benchmark} failed or did not end. Run `{command}`.")
     stopped = rows[0][1 + _TEXTS.index("source_location")] if rows[0][0] is None else ""
     return Build(*("" if text is None else str(text) for text in [*texts, stopped]))
 

@@ -20,10 +20,10 @@ from typing import Any, BinaryIO, Self
 
 import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
-from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
 from medeval.files import create_private, hold, make_folder, replace_file, sha256
 from medeval.terminal import progress
+from medeval.text import CREDENTIALED, OPEN, strictest
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
 MANIFEST = "manifest.json"
@@ -107,9 +107,7 @@ class Lines:
         total = warehouse.count(schema, self.table)
         rows, sources = self.are
         if not total:
-            raise UserError(
-                f"{self.table} is empty; {attrition} shows where the {sources} were lost."
-            )
+            raise UserError(f"{self.table} is empty; {attrition} says why.")
         with ExportFolder(request.out / self.name) as folder:
             started = folder.create(self.file, self.name)
             with progress(self.name, lambda: total) as advance, started as file:
@@ -300,10 +298,8 @@ def _read_list(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise UserError(
-            f"{path} is no manifest of medeval ({type(error).__name__}). Move it away or choose"
-            " another --out."
-        ) from None
+        what = f"{path} is no manifest of medeval ({type(error).__name__})"
+        raise UserError(f"{what}. Move it away or choose another --out.") from None
     return dict(manifest)
 
 
@@ -342,7 +338,5 @@ def require_named_export(folder: Path) -> None:
         kind, location = told["source"]["kind"], told["source"]["location"]
         benchmark, target = told["benchmark"], load_target(told["target"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{folder / MANIFEST} names no source. Export again, or --as-built."
-        ) from None
+        raise UserError(f"{folder / MANIFEST} names no source. Export again.") from None
     require_named(benchmark, kind, location, target)

@@ -137,9 +137,8 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
-        ) from None
+        what = f"{error.reason} at byte {error.start}"
+        raise UserError(f"{path} is not text in UTF-8: {what}. Save it as UTF-8.") from None
 
 
 def unpacked(data: bytes, name: str) -> bytes:
@@ -159,7 +158,7 @@ def unpacked(data: bytes, name: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             found = file.read(LONGEST + 1)
     except (EOFError, OSError, zlib.error) as error:
-        raise UserError(f"{name} looks truncated or damaged ({error}).") from None
+        raise UserError(f"{name} looks truncated or damaged as a gzip file ({error}).") from None
     if len(found) > LONGEST:
         raise UserError(f"{name} holds more than {LONGEST:,} bytes. Unpack it first.")
     return found

@@ -1,4 +1,6 @@
-"""Text that others wrote: made fit for UTF-8, shown, and taken apart into thinking and answer.
+"""Text that others wrote: whose it is, made fit for UTF-8, shown, and without its thinking.
+
+What is `open` may go anywhere; what is not known to be is credentialed.
 
 Of a reply only the answer is ever read for letters, scores or text: an option that a model weighed
 and rejected while thinking is no answer.
@@ -8,10 +10,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
+OPEN = "open"
+CREDENTIALED = "credentialed"
 # What is no value, and is left out.
 NO_VALUE = object()
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -200,6 +205,12 @@ def _channels(text: str) -> tuple[list[str], str | None]:
 
 def _joined(parts: list[str]) -> str:
     return "\n".join(stripped for part in parts if (stripped := part.strip()))
+
+
+def strictest(classes: Iterable[object]) -> str:
+    """Return `open` if there is a class and each one is; what is missing is credentialed."""
+    found = list(classes)
+    return OPEN if found and all(one == OPEN for one in found) else CREDENTIALED
 
 
 def whole(text: str) -> str:

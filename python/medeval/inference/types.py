@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from medeval.data_class import CREDENTIALED as CREDENTIALED
-from medeval.data_class import OPEN as OPEN
+from medeval.text import CREDENTIALED as CREDENTIALED
+from medeval.text import OPEN as OPEN
 
 if TYPE_CHECKING:
     from medeval.inference.errors import Failure

@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Message, Outcome, Sample, canonical
@@ -23,6 +22,7 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
+from medeval.text import strictest
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
