@@ -15,17 +15,17 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.sources import PACKAGE, named_now, project_root, settings
+from medeval.text import strictest
 from medeval.warehouse import Target, Warehouse, flat, load_target, open_warehouse, schema_name
 
 Node = Mapping[str, Any]
 Graph = Mapping[str, Mapping[str, Node]]
-Place = Mapping[str, str]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,7 @@ def recorded_build(warehouse: Warehouse, benchmark: str) -> Build:
     """
     command = build_command(benchmark, warehouse.target.name)
     schema = schema_name("medeval")
-    there = warehouse.columns(schema, "builds")
-    if not there:
+    if not (there := warehouse.columns(schema, "builds")):
         raise UserError(f"The warehouse has no log of builds. Run `{command}`.")
     # A build by an earlier version has not all of them.
     columns = ["succeeded", *(name if name in there else "''" for name in _TEXTS)]
@@ -96,12 +95,9 @@ def recorded_build(warehouse: Warehouse, benchmark: str) -> Build:
     if not texts:
         raise UserError(f"{benchmark} was never built here. Run `{command}`.")
     if not succeeded:
-        raise UserError(
-            f"The last build of {benchmark} failed or did not end; run `{command}` again."
-        )
-    build = Build(*("" if text is None else str(text) for text in texts))
+        raise UserError(f"The last build of {benchmark} failed or did not end. Run `{command}`.")
     stopped = rows[0][1 + _TEXTS.index("source_location")] if rows[0][0] is None else ""
-    return replace(build, stopped=stopped)
+    return Build(*("" if text is None else str(text) for text in [*texts, stopped]))
 
 
 def newest_build(warehouse: Warehouse, benchmark: str, tables: Sequence[str] = ()) -> Build:
@@ -123,16 +119,12 @@ def newest_build(warehouse: Warehouse, benchmark: str, tables: Sequence[str] = (
     if build.stopped and not warehouse.target.as_built:
         raise UserError(
             f"The last build of {benchmark}, of {build.stopped}, stopped at its source; the tables"
-            f" are those of {build.source_location}. Run `{command}` again, or take them:"
-            " --as-built."
+            f" are of {build.source_location}. Run `{command}` again, or take them: --as-built."
         )
     schema = schema_name(benchmark)
-    missing = [table for table in tables if not warehouse.columns(schema, table)]
-    if missing and len(missing) == len(tables):
-        raise UserError(f"{benchmark} is not built here. Run `{command}`.")
+    missing = [f"{schema}.{table}" for table in tables if not warehouse.columns(schema, table)]
     if missing:
-        names = ", ".join(f"{schema}.{table}" for table in missing)
-        raise UserError(f"The warehouse has no {names}. Run `{command}`.")
+        raise UserError(f"The warehouse has no {', '.join(missing)}. Run `{command}`.")
     return build
 
 
@@ -215,9 +207,9 @@ class BuildLog:
     target: Mapping[str, Any]
     run: Mapping[str, str]
     value_of: Callable[[str], Any]
-    place_of: Callable[[str, Mapping[str, Any] | None], Place]
+    place_of: Callable[[str, Row | None], Mapping[str, str]]
 
-    def place(self, floor: str) -> Place:
+    def place(self, floor: str) -> Mapping[str, str]:
         """Return the kind and location of what a benchmark is built of."""
         return self.place_of(floor, self._newest(floor))
 
@@ -230,10 +222,10 @@ class BuildLog:
         models = by_floor(self.graph, "model")
         floors = [floor for floor in models if not {*self.selected}.isdisjoint(models[floor])]
         # All of them before the first statement that writes.
-        places = {floor: self.place(floor) for floor in floors}
+        rows = {floor: self._row(floor) for floor in floors}
         self._make()
-        for floor in floors:
-            self._append(floor, places[floor], succeeded)
+        for floor, row in rows.items():
+            self._append(floor, row, succeeded)
         # What stops the next hook would take the rows back; DuckDB keeps each.
         if self.target["type"] == "postgres":
             self.query("commit")
@@ -251,8 +243,8 @@ class BuildLog:
         for floor in by_floor(self.graph, "test") if command == "test" else ():
             # The tables that stand there have passed, or not.
             tested = outcome_of_tests(self.graph, floor, statuses)
-            newest = self._newest(floor) if tested else None
-            if newest and newest["succeeded"]:
+            newest = self._newest(floor)
+            if tested and newest and newest["succeeded"]:
                 self._make()
                 self.query(
                     f"update {self.table} set tests = '{tested}'"
@@ -265,27 +257,24 @@ class BuildLog:
         for floor, models in by_floor(self.graph, "model").items():
             if ran.isdisjoint(models):
                 continue
-            is_part = bool(self.selected) and not {*self.selected}.issuperset(models)
+            row, anew = self._row(floor), None
             before = self._newest(floor, self.run["invocation_id"])
-            place = self.place(floor)
-            told = {
-                "succeeded": True,
-                "source_kind": place["kind"],
-                "source_location": place["location"],
-                "settings": settings(floor, self.value_of),
-            }
-            if is_part and before and any(before[name] != value for name, value in told.items()):
-                said.append(
-                    f"Only a part of {floor} was built, over a build that failed or had another"
-                    " source or other settings. Before an export, run `dbt build --select"
-                    f" {floor}`."
-                )
-                continue
-            anew = self.selected if is_part and before and before["tests"] == "passed" else None
-            self._append(floor, place, "true", outcome_of_tests(self.graph, floor, statuses, anew))
+            if before and self.selected and not {*self.selected}.issuperset(models):
+                same = ("source_kind", "source_location", "settings")
+                if not before["succeeded"] or any(before[name] != row[name] for name in same):
+                    said.append(
+                        f"Only a part of {floor} was built, over a build that failed or had another"
+                        " source or other settings. Before an export, run `dbt build --select"
+                        f" {floor}`."
+                    )
+                    continue
+                anew = self.selected if before["tests"] == "passed" else None
+            if tested := outcome_of_tests(self.graph, floor, statuses, anew):
+                row["tests"] = tested
+            self._append(floor, row, "true")
         return said
 
-    def _newest(self, floor: str, but_of: str = "") -> Mapping[str, Any] | None:
+    def _newest(self, floor: str, but_of: str = "") -> Row | None:
         """Return the newest row of a benchmark that says whether its tables are whole.
 
         Args:
@@ -304,27 +293,30 @@ class BuildLog:
         ).rows
         return rows[0] if rows else None
 
-    def _make(self) -> None:
-        """Make the table, with what that of an earlier version may lack."""
-        texts = ", ".join(f"{name} text" for name in _TEXTS if name not in ("settings", "tests"))
-        self.adapter.create_schema(self.table)
-        self.query(
-            f"create table if not exists {self.table}"
-            f" (sequence_number bigint, floor text, {texts}, settings text, succeeded boolean)"
-        )
-        for name in ("settings", "tests"):
-            self.query(f"alter table {self.table} add column if not exists {name} text")
-
-    def _append(self, floor: str, place: Place, succeeded: str, tests: str | None = None) -> None:
-        texts = {
-            "floor": floor,
+    def _row(self, floor: str) -> dict[str, str]:
+        """Return what is said of a build of a benchmark from its start on."""
+        place = self.place(floor)
+        return {
             **self.run,
             "target": self.target["name"],
             "source_kind": place["kind"],
             "source_location": place["location"],
             "settings": settings(floor, self.value_of),
-            **({"tests": tests} if tests else {}),
         }
+
+    def _make(self) -> None:
+        """Make the table, with what that of an earlier version may lack."""
+        self.adapter.create_schema(self.table)
+        columns = ", ".join(f"{name} text" for name in ("floor", *_TEXTS))
+        self.query(
+            f"create table if not exists {self.table}"
+            f" (sequence_number bigint, {columns}, succeeded boolean)"
+        )
+        for name in ("settings", "tests"):
+            self.query(f"alter table {self.table} add column if not exists {name} text")
+
+    def _append(self, floor: str, row: Mapping[str, str], succeeded: str) -> None:
+        texts = {"floor": floor, **row}
         values = {name: "'" + text.replace("'", "''") + "'" for name, text in texts.items()}
         values["sequence_number"] = "coalesce(max(sequence_number), 0) + 1"
         values["succeeded"] = f"cast({succeeded} as boolean)"
@@ -431,16 +423,11 @@ def untestable(
     readers: dict[str, set[str]] = {}
     missing: set[str] = set()
     for test in tests:
-        for parent in parents(graph, test):
-            node = graph["nodes"].get(parent, {})
-            if (
-                node.get("resource_type") not in ("model", "seed")
-                or node["package_name"] != PACKAGE
-                or node["config"]["materialized"] == "ephemeral"
-            ):
-                continue
-            readers.setdefault(node["fqn"][1], set()).add(test)
-            if (node["schema"], node["alias"]) not in relations:
-                missing.add(node["fqn"][1])
+        for node in (graph["nodes"].get(parent, {}) for parent in parents(graph, test)):
+            if node.get("package_name") == PACKAGE and node["resource_type"] in ("model", "seed"):
+                readers.setdefault(node["fqn"][1], set()).add(test)
+                is_there = (node["schema"], node["alias"]) in relations
+                if not is_there and node["config"]["materialized"] != "ephemeral":
+                    missing.add(node["fqn"][1])
     left_out = {floor: readers[floor] for floor in sorted(missing)}
     return left_out, sorted(readers.keys() - missing)

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.files import (
-    exposed_warehouse,
-    make_private,
-    read_json,
-    read_json_lines,
-    read_text,
-)
+from medeval.files import exposed_warehouse, make_private, read_json, read_json_lines, read_text
 from medeval.raw_files import (
     RawFile,
     check_columns,
@@ -33,6 +26,7 @@ from medeval.raw_files import (
     sql_text,
 )
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
+from medeval.text import strictest
 
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
@@ -155,9 +149,7 @@ def attach(place: Place, variable: str, attached: Iterable[Sequence[str]]) -> li
         with Path(place.location).open("rb") as file:
             head = file.read(_MAGIC.stop)
     except OSError as error:
-        raise UserError(
-            f"The DuckDB file {place.location} cannot be read: {error.strerror}."
-        ) from None
+        raise UserError(f"{place.location} cannot be read: {error.strerror}.") from None
     if head[_MAGIC] != b"DUCK":
         raise UserError(f"The file {place.location} is not a DuckDB file.")
     alias = database_alias(variable)
@@ -192,10 +184,7 @@ def _find(
         alias = database_alias(meta["database_variable"])
         found = _tables_in_database(alias, place.location, names, catalogue)
         if missing := [name for name in names if name not in (*found, *optional)]:
-            raise UserError(
-                f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or"
-                " lower case)."
-            )
+            raise UserError(f"Missing in {path}: the table {', the table '.join(missing)}.")
         return found
     folders = module_folders(path, meta.get("subfolders", ()))
     return {
@@ -216,10 +205,7 @@ def _tables_in_database(
     for (schema, table), of_table in columns.items():
         name, place = table.lower(), f"{alias}.{schema}.{table}"
         if name in found:
-            first = found[name].location.removeprefix(f"{path} (").removesuffix(")")
-            raise UserError(
-                f"The table {name} stands more than once in {path}: {first}, {place}. Keep one."
-            )
+            raise UserError(f"The table {name} is twice in {found[name].location}: {place}.")
         # The file is the user's, and a schema of it may be called anything.
         relation = ".".join(f'"{part}"' for part in (alias, schema.replace('"', '""'), table))
         found[name] = Found(f"{path} ({place})", of_table, relation)

@@ -8,29 +8,28 @@ last. While files change place there is no manifest, so a folder that has one is
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Self
 
 import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
-from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
 from medeval.files import create_private, hold, make_folder, replace_file, sha256
 from medeval.terminal import progress
+from medeval.text import CREDENTIALED, OPEN, strictest
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
 _STAGING = ".incomplete"
-_OWNED = "files.json"
+_OLD = "old.json"
 
 
 @dataclass(frozen=True)
@@ -108,9 +107,7 @@ class Lines:
         total = warehouse.count(schema, self.table)
         rows, sources = self.are
         if not total:
-            raise UserError(
-                f"{self.table} is empty; {attrition} shows where the {sources} were lost."
-            )
+            raise UserError(f"{self.table} is empty; {attrition} says why.")
         with ExportFolder(request.out / self.name) as folder:
             started = folder.create(self.file, self.name)
             with progress(self.name, lambda: total) as advance, started as file:
@@ -135,28 +132,16 @@ class Lines:
 
 
 class ExportFile:
-    """A new file in the staging folder, with its manifest entry; rows do not count the header."""
+    """A new file in the staging folder; `rows` do not count the header."""
 
-    def __init__(self, file: BinaryIO, path: str, task: str) -> None:
-        self._file, self._hash = file, hashlib.sha256()
-        self._entry: dict[str, Any] = {
-            "path": path,
-            "task": task,
-            "sha256": "",
-            "bytes": 0,
-            "rows": 0,
-        }
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.rows = 0
 
     def write(self, lines: bytes, rows: int) -> None:
         """Append whole lines; `rows` of them are data."""
-        self._file.write(lines)
-        self._hash.update(lines)
-        self._entry["bytes"] += len(lines)
-        self._entry["rows"] += rows
-
-    def entry(self) -> dict[str, Any]:
-        """Return the entry of what was written."""
-        return {**self._entry, "sha256": self._hash.hexdigest()}
+        self._stream.write(lines)
+        self.rows += rows
 
 
 class ExportFolder:
@@ -164,56 +149,52 @@ class ExportFolder:
 
     Attributes:
         folder: where the files will be.
-        staging: where they are until all are complete.
         written: the files of this export so far, as the manifest lists them.
         previous: the manifest that describes the folder now; None if nothing does.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.staging = folder / _STAGING
         self.written: list[dict[str, Any]] = []
         self.previous: dict[str, Any] | None = None
-        self._owned: set[str] = set()
+        self._staging = folder / _STAGING
+        self._files = self._staging / "files"
+        self._descriptor = -1
+        # Which files are ours: an export that ended while it renamed has left two of them.
+        self._lists = [folder / MANIFEST, self._staging / _OLD, self._staging / MANIFEST]
 
     def __enter__(self) -> Self:
         make_folder(self.folder)
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        with ExitStack() as opened:
-            opened.callback(os.close, descriptor)
-            if not hold(descriptor):
-                raise UserError(
-                    f"Another export is writing to {self.folder}. Wait until it has ended."
-                )
+        self._descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            if not hold(self._descriptor):
+                raise UserError(f"Another export is writing to {self.folder}. Wait for its end.")
             self.previous = _read_list(self.folder / MANIFEST)
-            # An export that was killed while it renamed left no manifest, but its list of files.
-            for listed in (self.previous, _read_list(self.staging / _OWNED)):
-                self._owned.update(_paths(listed or {"files": []}))
-            make_folder(self.staging)
-            self._record_owned()
-            # An export that did not end left its files in the staging folder.
-            for entry in self.staging.iterdir():
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                elif entry.name != _OWNED:
-                    entry.unlink()
-            self._opened = opened.pop_all()
+            # An export that did not end left its files.
+            shutil.rmtree(self._files, ignore_errors=True)
+            make_folder(self._files)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
         return self
 
     def __exit__(self, *failure: object) -> None:
-        # Without a manifest the list in the staging folder alone says which files are ours.
-        with self._opened:
-            if (self.folder / MANIFEST).exists() or not self._owned:
-                shutil.rmtree(self.staging, ignore_errors=True)
+        # Without a manifest the lists in the staging folder alone say which files are ours.
+        has_lists = any(path.exists() for path in self._lists[1:])
+        is_whole = self._lists[0].exists() or not has_lists
+        shutil.rmtree(self._staging if is_whole else self._files, ignore_errors=True)
+        os.close(self._descriptor)
 
     @contextmanager
     def create(self, path: str, task: str) -> Iterator[ExportFile]:
         """Write a file; `path` is relative to the folder, with `/`."""
-        make_folder((self.staging / path).parent)
-        with create_private(self.staging / path) as stream:
-            file = ExportFile(stream, path, task)
+        place = self._files / path
+        make_folder(place.parent)
+        with create_private(place) as stream:
+            file = ExportFile(stream)
             yield file
-        self.written.append(file.entry())
+        entry = {"path": path, "task": task, "sha256": sha256(place)}
+        self.written.append({**entry, "bytes": place.stat().st_size, "rows": file.rows})
 
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.
@@ -221,30 +202,25 @@ class ExportFolder:
         A folder that was there before is closed to everyone but its owner, unless data are open.
         Only files that an earlier manifest of this folder lists are removed, never foreign ones.
         """
-        new_manifest = self.staging / MANIFEST
-        with create_private(new_manifest) as file:
-            file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
-        described = set(_paths(manifest))
-        stale = self._owned - described
-        self._owned |= described
-        self._record_owned()
+        current, old, new = self._lists
+        owned = {path for listed in self._lists for path in _paths(_read_list(listed))}
+        content = (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()
+        replace_file(self._files / MANIFEST, content)
         if manifest["data_class"] != OPEN:
             self.folder.chmod(0o700)
-        (self.folder / MANIFEST).unlink(missing_ok=True)
-        for path in stale:
+        if current.exists():
+            current.replace(old)
+        for path in owned.difference(_paths(manifest)):
             (self.folder / path).unlink(missing_ok=True)
             with suppress(OSError):  # not empty: more to come, or something of somebody else
                 for parent in PurePosixPath(path).parents[:-1]:
                     (self.folder / parent).rmdir()
+        (self._files / MANIFEST).replace(new)
         for entry in self.written:
             place = self.folder / entry["path"]
             make_folder(place.parent)
-            (self.staging / entry["path"]).replace(place)
-        new_manifest.replace(self.folder / MANIFEST)
-
-    def _record_owned(self) -> None:
-        listed = {"files": [{"path": path} for path in sorted(self._owned)]}
-        replace_file(self.staging / _OWNED, json.dumps(listed).encode())
+            (self._files / entry["path"]).replace(place)
+        new.replace(current)
 
 
 def make_manifest(
@@ -322,16 +298,14 @@ def _read_list(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise UserError(
-            f"{path} is not a manifest that medeval wrote, so it cannot tell which files beside it"
-            f" are its own. Move it away or choose another --out. ({type(error).__name__})"
-        ) from None
+        what = f"{path} is no manifest of medeval ({type(error).__name__})"
+        raise UserError(f"{what}. Move it away or choose another --out.") from None
     return dict(manifest)
 
 
-def _paths(manifest: dict[str, Any]) -> list[str]:
-    """Return the paths a manifest lists, all of them inside its folder."""
-    paths = [str(entry["path"]) for entry in manifest["files"]]
+def _paths(manifest: Mapping[str, Any] | None) -> list[str]:
+    """Return the paths that a manifest lists, all of them inside its folder."""
+    paths = [str(entry["path"]) for entry in manifest["files"]] if manifest else []
     for path in paths:
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts or not parts.name:
@@ -364,7 +338,5 @@ def require_named_export(folder: Path) -> None:
         kind, location = told["source"]["kind"], told["source"]["location"]
         benchmark, target = told["benchmark"], load_target(told["target"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{folder / MANIFEST} names no source. Export again, or --as-built."
-        ) from None
+        raise UserError(f"{folder / MANIFEST} names no source. Export again.") from None
     require_named(benchmark, kind, location, target)

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import mmap
 import os
 import stat
 import tempfile
@@ -25,7 +26,6 @@ from medeval.errors import UserError
 UMASK = 0o077
 # A megabyte of gzip can hold a gigabyte: no more is unpacked into memory.
 LONGEST = 512 * 1024 * 1024
-_BLOCK = 1 << 20
 
 
 # Private files
@@ -137,9 +137,8 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
-        ) from None
+        what = f"{error.reason} at byte {error.start}"
+        raise UserError(f"{path} is not text in UTF-8: {what}. Save it as UTF-8.") from None
 
 
 def unpacked(data: bytes, name: str) -> bytes:
@@ -155,60 +154,38 @@ def unpacked(data: bytes, name: str) -> bytes:
     import gzip  # here, not above: every command starts with this module
     import zlib
 
-    found = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            while len(found) <= LONGEST and (piece := file.read(_BLOCK)):
-                found += piece
+            found = file.read(LONGEST + 1)
     except (EOFError, OSError, zlib.error) as error:
-        raise UserError(
-            f"{name} looks truncated or damaged: it is no whole gzip file ({error})."
-        ) from None
+        raise UserError(f"{name} looks truncated or damaged as a gzip file ({error}).") from None
     if len(found) > LONGEST:
-        raise UserError(
-            f"{name} holds more than {LONGEST:,} bytes once it is unpacked, and no more is taken"
-            " from a gzip file. Unpack it first."
-        )
-    return bytes(found)
+        raise UserError(f"{name} holds more than {LONGEST:,} bytes. Unpack it first.")
+    return found
 
 
 # Strict JSON, as RFC 8259 has it: no key twice in an object, no NaN, no number without bounds
 
 
 class RepeatedKeyError(ValueError):
-    """An object names a key twice: which of the two counts differs from reader to reader.
+    """An object names a key twice: which of the two counts differs from reader to reader."""
 
-    Attributes:
-        key: the first such key.
-    """
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"the key {key!r} stands twice in one object")
-        self.key = key
-
-
-class ConstantError(ValueError):
-    """A number is NaN or without bounds.
-
-    Attributes:
-        name: of the constant.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} is not JSON")
-        self.name = name
+    key = ""
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of its pairs.
 
     Raises:
-        RepeatedKeyError: a key stands twice.
+        RepeatedKeyError: a key stands twice; the first such key is its `key`.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            error = RepeatedKeyError("names a key twice")
+            error.key = key
+            raise error
+        found[key] = value
     return found
 
 
@@ -219,7 +196,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ConstantError(name)
+    raise ValueError(f"holds {name}, which is not JSON")
 
 
 def strict_decoder(
@@ -255,10 +232,6 @@ def read_strict(text: str, decoder: json.JSONDecoder = _STRICT) -> Any:
     """
     try:
         return decoder.decode(text)
-    except RepeatedKeyError:
-        raise ValueError("names a key twice") from None
-    except ConstantError as error:
-        raise ValueError(f"holds {error.name}, which is not JSON") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ValueError(f"is not JSON: {error.msg} at {place}") from None
@@ -315,28 +288,19 @@ def drop_torn_line(descriptor: int) -> int:
 
 def end_of_whole_lines(descriptor: int) -> int:
     """Return where the last whole line ends."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
+    if not os.fstat(descriptor).st_size:
+        return 0
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as text:
+        return text.rfind(b"\n") + 1
 
 
 def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield number, offset and text of each line before `end`."""
-    offset = number = 0
-    rest = b""
-    read = 0
-    while read < end:
-        block = os.pread(descriptor, min(_BLOCK, end - read), read)
-        if not block:
-            return
-        read += len(block)
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            number += 1
-            yield number, offset, line + b"\n"
-            offset += len(line) + 1
+    offset = 0
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
+        for number, line in enumerate(file, start=1):
+            if offset + len(line) > end:
+                return
+            yield number, offset, line
+            offset += len(line)

@@ -87,10 +87,7 @@ def load_parts(
             exists, or a database that refuses. Nothing is left in the database then.
     """
     if target.type != "postgres":
-        raise UserError(
-            f"load copies into PostgreSQL; target {target.name!r} is {target.type}, "
-            "which reads the files where they are."
-        )
+        raise UserError(f"load copies into PostgreSQL; target {target.name!r} is {target.type}.")
     if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
@@ -172,8 +169,7 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool, say: Say)
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
         if not ours:
             raise UserError(
-                f"The schema {schema} was not made by `medeval load {plan.kind}`, so it is not "
-                f"replaced. {choose}, or drop it yourself."
+                f"The schema {schema} was not made by `medeval load {plan.kind}`. {choose}."
             )
         _drop_schema(connection, plan, schema, say)
     name = sql.Identifier(schema)
@@ -201,20 +197,14 @@ def _drop_schema(connection: Connection, plan: Source, schema: str, say: Say) ->
     try:
         connection.execute(sql.SQL("drop schema {} restrict").format(sql.Identifier(schema)))
     except psycopg.errors.DependentObjectsStillExist as error:
-        raise UserError(
-            f"The schema {schema} holds more than `medeval load` put there, so it is not replaced: "
-            f"{'; '.join((error.diag.message_detail or '').splitlines())}."
-        ) from None
+        more = "; ".join((error.diag.message_detail or "").splitlines())
+        raise UserError(f"The schema {schema} holds more than was loaded: {more}.") from None
     if dropped:
         say(f"Dropped with the old {schema}, which they read: {', '.join(dropped)}.")
 
 
 def _load_table(
-    connection: Connection,
-    part: Part,
-    table: str,
-    files: Sequence[RawFile],
-    advance: Advance,
+    connection: Connection, part: Part, table: str, files: Sequence[RawFile], advance: Advance
 ) -> LoadedTable:
     """Make a table of its file; one without a file is empty, but for the list of admissions."""
     start, rows = time.perf_counter(), 0
@@ -247,16 +237,13 @@ def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: 
                     # Line ends in quotes, which end no row, stand in every other part.
                     before = text[:place].split(b'"')[::2]
                     row = count + 1 + sum(part.count(b"\n") for part in before)
-                    raise UserError(
-                        f"{file.path}, row {row} (the header not counted): a zero byte, which no"
-                        " text of PostgreSQL can hold."
-                    )
+                    where = f"{file.path}, row {row} (the header not counted)"
+                    raise UserError(f"{where}: a zero byte, which PostgreSQL cannot hold.")
                 copy.write(text)
                 count += rows
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
         if cursor.rowcount != count:
             raise UserError(
-                f"{file.path} has {count:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
-                "is there a line with nothing but \\. in it?"
+                f"{file.path}: a line with nothing but \\. in it ends PostgreSQL's COPY."
             )
     return count

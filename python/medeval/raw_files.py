@@ -136,11 +136,8 @@ def check_rows(table: str, files: Sequence[RawFile], rows: int | None = None) ->
     """
     counts = [rows, *map(count_rows, files[1:])] if rows is not None else [*map(count_rows, files)]
     if len({*counts}) > 1:
-        forms = (f"{file.path} ({n} rows)" for file, n in zip(files, counts, strict=True))
-        raise UserError(
-            f"The table {table} is there in forms that differ: {', '.join(forms)}."
-            " Keep the one that is complete."
-        )
+        forms = [f"{file.path} ({n} rows)" for file, n in zip(files, counts, strict=True)]
+        raise UserError(f"The table {table} is there in forms that differ: {', '.join(forms)}.")
     return counts[0]
 
 
@@ -194,10 +191,8 @@ def read_header(path: Path) -> list[str]:
                 cells = [name for (name,) in database.execute(schema).fetchall()]
             for name, kind, *_ in columns:
                 if _NO_CELL.search(kind):
-                    raise UserError(
-                        f"{path}: column {name} ({kind}) is not as MIMIC's are: one text, number or"
-                        " time without a zone in each cell."
-                    )
+                    what = "no text, number or time without a zone"
+                    raise UserError(f"{path}: column {name} ({kind}) has {what}.")
         else:
             with gzip.open(path) if _form(path) == ".csv.gz" else path.open("rb") as file:
                 head = file.read(_BLOCK).removeprefix(_BOM)
@@ -233,10 +228,7 @@ def check_last_line(path: Path) -> None:
             return
         stream.seek(0)
         line = 1 + sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))
-    raise UserError(
-        f"{path} looks truncated: its last line, line {line}, is incomplete: it has no line end."
-        f" {_ADVICE}"
-    )
+    raise UserError(f"{path} looks truncated: line {line}, the last, has no line end. {_ADVICE}")
 
 
 def count_rows(file: RawFile) -> int:
@@ -350,14 +342,9 @@ def read_cohort_file(path: Path) -> list[int]:
         if not cell:
             continue
         if not re.fullmatch(r"[0-9]{1,9}", cell):
-            raise UserError(
-                f"{path}, line {number} is not a hadm_id. The file holds one hadm_id a line and "
-                "nothing else."
-            )
-        if int(cell) in first_line:
-            raise UserError(
-                f"{path}, line {number}: its hadm_id stands in line {first_line[int(cell)]} too."
-            )
+            raise UserError(f"{path}, line {number} is not one hadm_id.")
+        if (first := first_line.get(int(cell))) is not None:
+            raise UserError(f"{path}, line {number}: its hadm_id stands in line {first} too.")
         first_line[int(cell)] = number
     if not first_line:
         raise UserError(f"The cohort file {path} names no admission.")

@@ -77,10 +77,7 @@ def source_place(meta: Meta, of_floor: Sequence[Meta], root: Path) -> Place:
     """
     folder, database = (meta.get(key, "") for key in ("directory_variable", "database_variable"))
     if {folder, database} <= {*variables_set([meta])} and not meta.get("folder_wins"):
-        raise UserError(
-            f"{folder} and {database} are both set. Name one of them: a folder of files or a DuckDB"
-            " file."
-        )
+        raise UserError(f"{folder} and {database} are both set. Name one of them.")
     for key, (kind, words) in _VARIABLES.items():
         if path := os.environ.get(meta.get(key, "")):
             location = absolute_path(path)
@@ -267,13 +264,9 @@ def project_root(start: Path | None = None) -> Path:
         if (folder / "dbt_project.yml").is_file():
             if found := find_project(folder):
                 return found
-            raise UserError(
-                f"The dbt project in {folder} is not medeval and has no package medeval. If"
-                " packages.yml names it, run `dbt deps`."
-            )
-    raise UserError(
-        f"No dbt_project.yml in {here} or above it. Run the command from the medeval checkout."
-    )
+            what = f"The dbt project in {folder} is not medeval and has no package medeval"
+            raise UserError(f"{what}. If packages.yml names it, run `dbt deps`.")
+    raise UserError(f"No dbt_project.yml in {here} or above it. Run this in the medeval checkout.")
 
 
 def find_project(folder: Path) -> Path | None:
@@ -334,10 +327,8 @@ def check_schema(name: str, what: str) -> None:
         UserError: naming it.
     """
     if not re.fullmatch(_SCHEMA, name):
-        raise UserError(
-            f"A schema cannot be called {json.dumps(str(name))} ({what}): a name has letters,"
-            " digits, underscores and hyphens, and begins with a letter or underscore."
-        )
+        name = json.dumps(str(name))
+        raise UserError(f"A schema cannot be called {name} ({what}); use letters, digits, _ and -.")
 
 
 def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> None:

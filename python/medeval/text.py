@@ -1,4 +1,6 @@
-"""Text that others wrote: made fit for UTF-8, shown, and taken apart into thinking and answer.
+"""Text that others wrote: whose it is, made fit for UTF-8, shown, and without its thinking.
+
+What is `open` may go anywhere; what is not known to be is credentialed.
 
 Of a reply only the answer is ever read for letters, scores or text: an option that a model weighed
 and rejected while thinking is no answer.
@@ -7,9 +9,14 @@ and rejected while thinking is no answer.
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
+OPEN = "open"
+CREDENTIALED = "credentialed"
 # What is no value, and is left out.
 NO_VALUE = object()
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -19,79 +26,21 @@ _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 State = Literal["complete", "truncated_reasoning", "empty"]
 
-# Names of thought that every reply is searched for; any other name counts before the answer only.
-_THOUGHT = r"think|thinking|thought|reason|reasoning|seed:think|antThinking"
-_ATTRIBUTES = r"""(?:
-    \s{1,4}[\w:-]{1,40}\s?=\s?(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})
-){0,8}"""
-# Angle brackets as they are, escaped, in full width and as triangles; square ones for [THINK] only,
-# since "[reasoning]" in square brackets is a heading of ordinary text. In bars with words of their
-# own they are begin and end. Every repetition is bounded, so that no reply takes long to read.
-_TAG = re.compile(
-    rf"""
-    (?:<|&lt;|\uFF1C|\u25C1)
-    \s?(?P<angle_end>[/\uFF0F]?)\s?
-    (?:{_THOUGHT})
-    {_ATTRIBUTES}
-    \s?(?P<angle_both>/?)
-    (?:>|&gt;|\uFF1E|\u25B7)
-    |
-    \[\s?(?P<square_end>/?)\s?THINK\s?\]
-    |
-    <\|\s?(?:begin|(?P<bar_end>end))_of_thought\s?\|>
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-# A tag with which a reply begins, and what is none of thought: an answer's, a call's, markup, and
-# the first marks of templates, which hold nothing.
-_FIRST_TAG = re.compile(
-    rf"""\s*(?:
-    <(?P<angle>[^\W\d][\w:.-]{{0,40}}){_ATTRIBUTES}\s?>
-    |
-    <\|(?:(?:begin|start)_(?:of_)?)?(?P<bar>\w{{1,40}}?)(?:_(?:begin|start))?\|>
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-ANSWER_NAMES = (
-    r"(?:final_?)?(?:answers?|box(?:ed)?|solution|response|result|output)|final|(?:最终)?答案"
-)
-_IS_ANSWER = re.compile(ANSWER_NAMES, re.IGNORECASE)
-_IS_NO_BLOCK = re.compile(
-    r".*(?:tool|function).*|channel|h[1-6]|html|body|head|div|span|p|b|i|u|em|strong|br|hr|code|pre"
-    r"|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|td|th|a|sub|sup|blockquote|font|small|mark|center",
-    re.IGNORECASE,
-)
-_FIRST_MARK = re.compile(
-    r"\s*(?:<\|im_start\|>\s?assistant\b|<\|(?:assistant|begin_of_text|startoftext)\|>|<(?:s|bos|unk)>)",
-    re.IGNORECASE,
-)
-# Where a reply is one answer's tag as a whole, the answer is what stands in it.
-_ONE_ANSWER = re.compile(
-    rf"""\s*(?:
-    <(?P<name>{ANSWER_NAMES})>(?P<angle>(?:(?!<(?P=name)>).)*?)(?:</(?P=name)>|\Z)
-    | <\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)
-    )\s*""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-# What ends an answer: a mark of a template, with bars unless it is one of a few, and a speaker.
-_END = re.compile(
-    rf"""
-    <[|\uFF5C](?!(?:begin|end)_of_(?:thought|{ANSWER_NAMES})\b)[^<>|\uFF5C\n]{{1,40}}[|\uFF5C]>
-    | </s> | <eos> | <(?:start|end)_of_turn> | \[/?INST\]
-    | \n[ \t]*(?:human|user|用户|人类)[ \t]?[:\uFF1A]
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")
-_QUOTES = "`'\"\u201c\u201d\u2018\u2019\u300c\u300d"
+# What the templates of models write around thinking, channels and answers.
+_MARKS = tomllib.loads(Path(__file__).with_name("reply_marks.toml").read_text(encoding="utf-8"))
+_QUOTES = _MARKS["quotes"]
 _LINE = 200
-# The raw form of harmony, in which each part of a reply names its channel before its text.
-_CHANNEL = re.compile(
-    r"(?:<\|start\|>[^<]{0,200})?<\|channel\|>(?P<name>[^<]{0,200})"
-    r"(?:<\|constrain\|>[^<]{0,200})?(?:<\|message\|>|\Z)",
-    re.IGNORECASE,
-)
-_END_OF_PART = re.compile(r"<\|(?:end|return|call|start|channel)\|>", re.IGNORECASE)
+_MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")
+ANSWER_NAMES: str = _MARKS["words"]["answers"]
+# The patterns, with the words that stand in them between double angle brackets.
+_PATTERNS = {
+    name: re.compile(
+        re.sub(r"<<(\w+)>>", lambda found: _MARKS["words"][found[1]], pattern),
+        re.IGNORECASE | re.VERBOSE | re.DOTALL,
+    )
+    for name, pattern in _MARKS["patterns"].items()
+}
+_TAG = _PATTERNS["thought"]
 
 
 @dataclass(frozen=True)
@@ -138,11 +87,11 @@ def _first_blocks(text: str) -> tuple[list[str], str | None]:
     """
     blocks: list[str] = []
     while True:
-        if mark := _FIRST_MARK.match(text):
+        if mark := _PATTERNS["first_mark"].match(text):
             text = text[mark.end() :]
-        tag = _FIRST_TAG.match(text)
+        tag = _PATTERNS["first_tag"].match(text)
         name = (tag["angle"] or tag["bar"]) if tag else ""
-        if tag is None or _IS_ANSWER.fullmatch(name) or _IS_NO_BLOCK.fullmatch(name):
+        if tag is None or _PATTERNS["no_thought"].fullmatch(name):
             return blocks, text
         if _TAG.match(tag[0].lstrip()):
             return blocks, text  # of those that are searched for everywhere
@@ -185,10 +134,14 @@ def _without_blocks(text: str) -> SplitReply:
         return SplitReply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
     left = "".join([*answer, rest])
     # What it goes on with behind its end is left out.
-    ends = (end for end in _END.finditer(left) if not _is_quoted(left, end, in_sentence=True))
+    ends = (
+        end
+        for end in _PATTERNS["end"].finditer(left)
+        if not _is_quoted(left, end, in_sentence=True)
+    )
     end = next(ends, None)
     left = (left if end is None else left[: end.start()]).strip()
-    if whole := _ONE_ANSWER.fullmatch(left):
+    if whole := _PATTERNS["one_answer"].fullmatch(left):
         left = (whole["angle"] or whole["bar"] or "").strip()
     return SplitReply(left, _joined(thinking), "complete" if left else "empty")
 
@@ -235,21 +188,29 @@ def _channels(text: str) -> tuple[list[str], str | None]:
     Returns:
         The text itself as final if it has no channels; None if they come to no final one.
     """
-    heads = list(_CHANNEL.finditer(text)) if "<|" in text else []
+    heads = list(_PATTERNS["channel"].finditer(text)) if "<|" in text else []
     if not heads:
         return [], text
     thought = [text[: heads[0].start()]]
     final: list[str] = []
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         part = text[head.end() : None if following is None else following.start()]
-        part = _END_OF_PART.split(part, maxsplit=1)[0]
-        is_final = head["name"].strip().lower().startswith("final")
+        part = _PATTERNS["end_of_part"].split(part, maxsplit=1)[0]
+        is_final = head["channel"].strip().lower().startswith("final")
         (final if is_final else thought).append(part)
-    return [_END_OF_PART.sub("", part) for part in thought], "".join(final) if final else None
+    return [_PATTERNS["end_of_part"].sub("", part) for part in thought], "".join(
+        final
+    ) if final else None
 
 
 def _joined(parts: list[str]) -> str:
     return "\n".join(stripped for part in parts if (stripped := part.strip()))
+
+
+def strictest(classes: Iterable[object]) -> str:
+    """Return `open` if there is a class and each one is; what is missing is credentialed."""
+    found = list(classes)
+    return OPEN if found and all(one == OPEN for one in found) else CREDENTIALED
 
 
 def whole(text: str) -> str:

@@ -153,12 +153,11 @@ def kind_of_fault(error: Exception) -> str:
 
 # The databases
 
-# What of a dbt profile libpq knows, and other names that dbt has for it.
+# What of a dbt profile libpq knows.
 _SETTINGS = (
     *("host", "port", "user", "password", "dbname"),
     *("sslmode", "sslcert", "sslkey", "sslrootcert"),
 )
-_ALIASES = {"password": "pass", "dbname": "database"}
 
 
 def connect(target: Target, *, read_only: bool = False) -> Connection:
@@ -174,8 +173,7 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
     import psycopg
 
     settings = target.settings
-    found = {name: settings.get(name) or settings.get(_ALIASES.get(name, "")) for name in _SETTINGS}
-    options: dict[str, Any] = {name: value for name, value in found.items() if value}
+    options: dict[str, Any] = {name: settings[name] for name in _SETTINGS if settings.get(name)}
     if read_only:
         options["options"] = "-c default_transaction_read_only=on"
     try:
@@ -186,9 +184,8 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
             application_name="medeval",
         )
     except psycopg.Error as error:
-        place = ", ".join(
-            f"{key} {options[key]}" for key in ("host", "port", "dbname", "user") if key in options
-        )
+        named = ("host", "port", "dbname", "user")
+        place = ", ".join(f"{key} {options[key]}" for key in named if key in options)
         # `from None`: the driver's own exception may hold what was taken out of the message. The
         # place may hold it too, where an address was given as the host.
         raise UserError(
@@ -209,7 +206,7 @@ def shown_line(target: Target, error: Exception) -> str:
 
 def _without_password(target: Target, text: str) -> str:
     line = re.sub(r"://[^@\s]*@", "://***@", " ".join(text.split()))
-    password = str(target.settings.get("password") or target.settings.get("pass") or "")
+    password = str(target.settings.get("password") or "")
     return line.replace(password, "***") if password else line
 
 
@@ -319,10 +316,8 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
         UserError: there is no such database, it is in use, or it cannot be reached.
     """
     if target.type not in _ENGINES:
-        raise UserError(
-            f"Target {target.name!r} is of type {target.type!r}; only"
-            f" {' and '.join(_ENGINES)} can be read."
-        )
+        engines = " and ".join(_ENGINES)
+        raise UserError(f"Target {target.name!r} is {target.type!r}; only {engines} can be read.")
     if target.type == "postgres":
         import psycopg
 
@@ -332,9 +327,7 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
     # dbt takes a relative path from the current folder, and so does this.
     path = Path(target.settings["path"])
     if not path.is_absolute() and not path.is_file() and (root / path).is_file():
-        raise UserError(
-            f"There is no {path} in the current folder, but in {root}: run the command there."
-        )
+        raise UserError(f"There is no {path} here, but in {root}: run the command there.")
     if not path.is_file():
         raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
     config = dict(target.settings.get("config_options", {}))
@@ -343,8 +336,8 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
     except duckdb.Error as error:
         message = str(error).strip().split("\n")[0]
         if "lock" in message:
+            what = "is in use by another process, probably dbt"
             raise UserError(
-                f"The warehouse {path} is in use by another process, probably dbt. "
-                f"Wait until it has ended. ({message})"
+                f"The warehouse {path} {what}; wait for its end. ({message})"
             ) from error
         raise UserError(f"The warehouse {path} cannot be opened: {message}") from error

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, Field
 
-from medeval.data_class import CREDENTIALED as CREDENTIALED
-from medeval.data_class import OPEN as OPEN
+from medeval.text import CREDENTIALED as CREDENTIALED
+from medeval.text import OPEN as OPEN
 
 if TYPE_CHECKING:
     from medeval.inference.errors import Failure

@@ -15,13 +15,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Self
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Message, Outcome, Sample, canonical
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
+from medeval.text import strictest
 
 SETTINGS = "questions"
 # So many ways of giving gold answers to other questions are tried, at most.

@@ -267,12 +267,12 @@ def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path)
     with duckdb.connect(path) as connection:
         connection.execute('alter table "PATIENTS" drop column "DOB"')
         connection.execute('drop table "ICUSTAYS"')
-    says = (f"Missing in {path}: the table icustays (",)
+    says = (f"Missing in {path}: the table icustays.",)
     warehouse.stops(*STAYS, says=says, MIMIC3_DB=path)
     says = (f"{path} (mimic3_source.main.PATIENTS) has no column dob.",)
     warehouse.stops("run", "--select", "stg_mimic3__patients", says=says, MIMIC3_DB=path)
     database(path, folder, schema="copy")
-    says = (f"admissions stands more than once in {path}: mimic3_source.copy.admissions,",)
+    says = (f"The table admissions is twice in {path} (mimic3_source.copy.admissions): ",)
     warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
 
 

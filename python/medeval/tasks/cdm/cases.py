@@ -17,11 +17,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.facts import Items, read_lab_tests
+from medeval.text import OPEN, strictest
 
 EXPORT = Path("exports") / "cdm"
 LINES, PROVENANCE, MAPPING = "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json"

@@ -23,10 +23,10 @@ from typing import Annotated, Any
 import typer
 
 from medeval.builds import newest_build
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
 from medeval.terminal import Advance, progress
+from medeval.text import strictest
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "cdm"

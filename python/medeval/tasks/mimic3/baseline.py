@@ -30,6 +30,7 @@ import medeval
 from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
 from medeval.models.text_files import save_text
+from medeval.raw_files import sql_text
 from medeval.scoring.resample import Floats
 from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -121,16 +122,12 @@ def predict_to_run(
         }
         if builds[FEATURES_FLOOR].started_at < builds[FLOOR].started_at:
             command = build_command(FEATURES_FLOOR, warehouse.target.name)
-            raise UserError(
-                f"The features of the baselines are older than the tables of {FLOOR}. Run"
-                f" `{command}`."
-            )
+            raise UserError(f"The baselines' features are older than {FLOOR}. Run `{command}`.")
         digest = hashlib.sha256()
         training = _read_part(warehouse, task, TRAIN, digest)
         if not len(training.labels):
             raise UserError(
-                f"{task.name} has no training rows: no stay outside the test and validation"
-                " subjects. A small extract of MIMIC-III may have none."
+                f"{task.name} has no training rows, as in a small extract of MIMIC-III."
             )
         validation = _read_part(warehouse, task, VALIDATION, digest)
         test = read_samples(warehouse, task, TEST)
@@ -138,9 +135,9 @@ def predict_to_run(
             raise UserError(f"{task.name} has no test rows, so there is nothing to predict.")
         predict, parameters = train(task, training, validation, seed)
         blocks = read_features(warehouse, task, TEST, test, digest)
-        predictions = np.vstack([predict(block) for block in blocks])
-        text = _prediction_text(task, test, predictions)
+        text = _prediction_text(task, test, np.vstack([predict(block) for block in blocks]))
         sha256 = hashlib.sha256(text.encode()).hexdigest()
+        parts = {"train": training.labels, "validation": validation.labels, "test": test.labels}
         record = {
             "task": task.name,
             "model": model,
@@ -148,11 +145,7 @@ def predict_to_run(
             "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "data_class": read_source(warehouse, FLOOR)["data_class"],
             "data_sha256": digest.hexdigest(),
-            "rows": {
-                "train": len(training.labels),
-                "validation": len(validation.labels),
-                "test": len(test.stays),
-            },
+            "rows": {part: len(labels) for part, labels in parts.items()},
             "features": FEATURES,
             "parameters": parameters,
             "files": [{"path": PREDICTIONS, "rows": len(test.stays), "sha256": sha256}],
@@ -222,11 +215,8 @@ def read_samples(warehouse: Warehouse, task: type[IcuTask], part: str) -> Sample
     """
     period_length = "period_length" if task.has_period_length else "null"
     columns = ["stay", "window_hours", period_length, "weight", *task.truth_columns]
-    sql = (
-        f"{_numbered(warehouse, task, part)}"  # noqa: S608
-        f" select {', '.join(columns)} from numbered order by sample_number"
-    )
-    rows = flat(warehouse.query(sql))
+    select = f" select {', '.join(columns)} from numbered order by sample_number"  # noqa: S608
+    rows = flat(warehouse.query(_numbered(warehouse, task, part) + select))
     width = 3 + len(task.truth_columns)
     numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(len(rows), width)
     hours, lengths, weights = numbers.T[:3]
@@ -248,17 +238,12 @@ def read_features(
         samples: those of the part.
         digest: of what is used.
     """
-    features = warehouse.relation(schema_name(FLOOR), "mimic3_features")
-    columns = ", ".join(f"features.{column}" for column in COLUMNS)
-    # The large table first: DuckDB builds its hash table of the second.
-    sql = (
-        f"{_numbered(warehouse, task, part)}"  # noqa: S608
-        f" select numbered.sample_number, features.variable_id, {columns}"
-        f" from {features} as features inner join numbered"
-        " on features.icustay_id = numbered.icustay_id"
-        " and features.window_hours = numbered.window_hours"
-        " order by numbered.sample_number, features.variable_id"
+    of_windows = sql_text(
+        "icu_features",
+        features=warehouse.relation(schema_name(FLOOR), "mimic3_features"),
+        columns=", ".join(f"features.{column}" for column in COLUMNS),
     )
+    sql = f"{_numbered(warehouse, task, part)} {of_windows}"
     batches = (np.array(batch, dtype=np.float64) for batch in warehouse.query(sql))
     rows = np.empty((0, 2 + len(COLUMNS)))
     for start in range(0, len(samples.stays), BLOCK_ROWS):
@@ -283,20 +268,15 @@ def _numbered(warehouse: Warehouse, task: type[IcuTask], part: str) -> str:
 
     The names come from the code; nothing of a user's is in the text.
     """
-    schema = schema_name(FLOOR)
-    windows = warehouse.relation(schema, "mimic3_feature_windows")
-    listed = warehouse.relation(schema, f"mimic3_{task.name}")
+    schema, kind = schema_name(FLOOR), "hourly" if task.has_sample_times else task.name
     columns = [*task.truth_columns, *["period_length"] * task.has_period_length]
-    same_hour = " and windows.window_hours = listed.period_length" if task.has_sample_times else ""
-    kind = "hourly" if task.has_sample_times else task.name
-    return (
-        "with samples as (select windows.stay, windows.icustay_id, windows.window_hours,"  # noqa: S608
-        f" windows.weight, {', '.join(f'listed.{column}' for column in columns)}"
-        f" from {listed} as listed inner join {windows} as windows"
-        f" on windows.icustay_id = listed.icustay_id{same_hour}"
-        f" where windows.kind = '{kind}' and {part}"
-        "), numbered as (select *, row_number() over"
-        ' (order by stay collate "C", window_hours) - 1 as sample_number from samples)'
+    same_hour = " and windows.window_hours = listed.period_length" * task.has_sample_times
+    return sql_text(
+        "icu_samples",
+        columns=", ".join(f"listed.{column}" for column in columns),
+        listed=warehouse.relation(schema, f"mimic3_{task.name}"),
+        windows=warehouse.relation(schema, "mimic3_feature_windows"),
+        conditions=f"windows.kind = '{kind}' and {part}{same_hour}",
     )
 
 

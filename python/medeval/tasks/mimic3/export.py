@@ -6,30 +6,22 @@ the folders: root/<partition>/<subject>/episode<n>..., and each task's.
 
 from __future__ import annotations
 
+import csv
 import random
-import re
-import tomllib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, groupby
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import (
-    MANIFEST,
-    BenchmarkExport,
-    ExportFolder,
-    Request,
-    make_manifest,
-)
-from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotyping
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.tasks.mimic3.task import FLOOR, LABELS, LAYOUT, TASKS, Phenotyping
 from medeval.terminal import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
@@ -40,41 +32,25 @@ TABLE = "mimic3_episode_timeseries"
 EPISODES = "mimic3_episodes"
 DIAGNOSES = "episode_diagnoses"
 SERIES = "timeseries"
-LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text("utf-8"))
 HEADER = LAYOUT[SERIES]["header"] + "\n"
 # The columns that hold the benchmark's 17 variables, in its order.
 VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
 # The benchmark does not clean these: what was charted is what it writes.
 UNCLEANED = frozenset(LAYOUT[SERIES]["uncleaned"])
-NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 
+_TOLD = LAYOUT["export_options"]
 Order = Literal["canonical", "reference"]
+Layout = Literal["medeval", "mimic3-benchmarks"]
 
 
 @dataclass(frozen=True)
 class Options:
     """What can be chosen about the files."""
 
-    order: Annotated[
-        Order,
-        typer.Option(help="Row order of listfiles: sorted, or as mimic3-benchmarks shuffles them."),
-    ] = "canonical"
-    timeseries: Annotated[
-        bool,
-        typer.Option(
-            "--timeseries",
-            help="Also write the whole time series of every episode, from before the stay until"
-            " after it: not what a model may see.",
-        ),
-    ] = False
-    layout: Annotated[
-        Literal["medeval", "mimic3-benchmarks"],
-        typer.Option(
-            help="Folders and files of the ICU tasks: listfiles alone, or all that the published"
-            " readers open. Each task's time series are then cut to what its model may see."
-        ),
-    ] = "medeval"
+    order: Annotated[Order, typer.Option(help=_TOLD["order"])] = "canonical"
+    timeseries: Annotated[bool, typer.Option("--timeseries", help=_TOLD["timeseries"])] = False
+    layout: Annotated[Layout, typer.Option(help=_TOLD["layout"])] = "medeval"
 
 
 def multitask_line(*row: Any) -> str:
@@ -110,10 +86,7 @@ LISTFILES: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
         (*HOURLY[:2], *Phenotyping.truth_columns),
         f"{{}},{{:.6f}},{','.join(['{:d}'] * LABELS)}\n".format,
     ),
-    "multitask": (
-        (*LAYOUT["multitask"]["columns"], *Phenotyping.truth_columns),
-        multitask_line,
-    ),
+    "multitask": ((*LAYOUT["multitask"]["columns"], *Phenotyping.truth_columns), multitask_line),
 }
 
 
@@ -136,21 +109,14 @@ def header_of(warehouse: Warehouse, task: str) -> str:
         )
     )
     if [number for number, _ in found] != list(range(1, LABELS + 1)):
-        raise UserError(
-            f"The seed phenotypes has {len(found)} phenotypes with an id, not the ids 1 to"
-            f" {LABELS}. Run `dbt seed --select mimic3`."
-        )
+        told = f"The seed phenotypes has {len(found)} ids, not 1 to {LABELS}"
+        raise UserError(f"{told}. Run `dbt seed --select mimic3`.")
     # The names hold `;` but no comma, and the benchmark writes them without quotes.
     return ",".join([*HOURLY[:2], *(str(name) for _, name in found)]) + "\n"
 
 
 def _write_listfiles(
-    warehouse: Warehouse,
-    folder: ExportFolder,
-    place: str,
-    task: str,
-    order: Order,
-    advance: Advance,
+    warehouse: Warehouse, folder: ExportFolder, place: str, task: str, order: Order, done: Advance
 ) -> list[int]:
     """Write the five listfiles of a task; return the rows of train and of test.
 
@@ -166,13 +132,12 @@ def _write_listfiles(
             files = [stack.enter_context(folder.create(f"{place}/{name}", task)) for name in names]
             for file in files:
                 file.write(header, 0)
-            batches = listfile_batches(warehouse, task, partition, order, advance)
-            for lines, validation in batches:
+            for lines, chosen in listfile_batches(warehouse, task, partition, order, done):
                 total += len(lines)
-                kept = list(compress(lines, [not chosen for chosen in validation]))
-                written = [lines, kept, list(compress(lines, validation))][: len(files)]
-                for file, part in zip(files, written, strict=True):
-                    file.write(b"".join(part), len(part))
+                parts_of = [lines, compress(lines, [not one for one in chosen])]
+                for file, part in zip(files, [*parts_of, compress(lines, chosen)], strict=False):
+                    written = list(part)
+                    file.write(b"".join(written), len(written))
         counts.append(total)
     return counts
 
@@ -231,10 +196,7 @@ def listfile_batches(
 
 
 def write_timeseries(
-    warehouse: Warehouse,
-    folder: ExportFolder,
-    advance: Advance,
-    tasks: Sequence[str] = (),
+    warehouse: Warehouse, folder: ExportFolder, advance: Advance, tasks: Sequence[str] = ()
 ) -> int:
     """Write every episode whole below root/, and for each task what its model may see.
 
@@ -310,6 +272,13 @@ def _root(partition: str, subject_id: int) -> str:
     return f"root/{partition}/{subject_id:d}"
 
 
+class _Lines(list[str]):
+    """Takes the lines of CSV as a file does."""
+
+    def write(self, line: str) -> None:
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
 def timeseries_lines(rows: list[Row]) -> list[str]:
     """Format rows of hours and the variables' cells (number, and text for an uncleaned one).
 
@@ -317,21 +286,13 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
     with a decimal point; of an uncleaned variable the text as it was charted, unless all values of
     the subject are numbers (then the table holds no text).
     """
-    columns = iter(zip(*rows, strict=True))
-    cells: list[list[str]] = []
-    for column in ("hours", *VARIABLES):
-        numbers = ["" if value is None else repr(value) for value in next(columns)]
-        if column in UNCLEANED:
-            numbers = [
-                number
-                if text is None
-                else '"' + text.replace('"', '""') + '"'
-                if NEEDS_QUOTES.search(text)
-                else text
-                for number, text in zip(numbers, next(columns), strict=True)
-            ]
-        cells.append(numbers)
-    return [",".join(line) + "\n" for line in zip(*cells, strict=True)]
+    lines = _Lines()
+    writer = csv.writer(lines)
+    for hours, *cells in rows:
+        rest = iter(cells)
+        pairs = ((next(rest), next(rest) if one in UNCLEANED else None) for one in VARIABLES)
+        writer.writerow([hours, *(number if text is None else text for number, text in pairs)])
+    return lines
 
 
 def export(warehouse: Warehouse, request: Request) -> list[str]:
@@ -344,10 +305,9 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, or their last build failed.
     """
     options: Options = request.options
-    layout, is_reference = options.layout, options.layout == "mimic3-benchmarks"
+    is_reference = options.layout == "mimic3-benchmarks"
     has_series = options.timeseries or is_reference
-
-    rows_of = partial(warehouse.count, schema_name(FLOOR))
+    schema = schema_name(FLOOR)
     tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
     tables += [TABLE] if has_series else []
@@ -355,17 +315,19 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     build = newest_build(warehouse, FLOOR, tables)
     report = []
     orders: dict[str, str | None] = {}
-    with ExportFolder(request.out / (layout if is_reference else FLOOR)) as folder:
+    with ExportFolder(request.out / (options.layout if is_reference else FLOOR)) as folder:
         for task in request.tasks:
-            with progress(task, partial(rows_of, f"mimic3_{task}")) as advance:
-                place = task.replace("_", "-") if is_reference else task
-                order = options.order
-                train, test = _write_listfiles(warehouse, folder, place, task, order, advance)
-            orders[task] = order
+            place = task.replace("_", "-") if is_reference else task
+            rows = partial(warehouse.count, schema, f"mimic3_{task}")
+            with progress(task, rows) as advance:
+                train, test = _write_listfiles(
+                    warehouse, folder, place, task, options.order, advance
+                )
+            orders[task] = options.order
             report.append(f"{folder.folder / place}: {train:,} train, {test:,} test")
         if has_series:
             own_series = request.tasks if is_reference else ()
-            with progress(SERIES, partial(rows_of, TABLE)) as advance:
+            with progress(SERIES, lambda: warehouse.count(schema, TABLE)) as advance:
                 episodes = write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:
                 write_episodes(warehouse, folder)

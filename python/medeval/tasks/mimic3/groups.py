@@ -64,18 +64,14 @@ def numbered_clusters(joined: Rows, cluster: str | None) -> Integers | None:
     used, stay_of_row = np.unique(joined.stays, return_inverse=True)
     names = [joined.names[stay] for stay in used]
     if cluster == "subject":
-        bad = [name for name in names if "_" not in name]
-        if bad:
-            raise UserError(
-                f"--cluster subject: {len(bad):,} stays are not named"
-                f" <subject>_episode<n>_timeseries.csv: {'; '.join(bad[:10])}."
-            )
+        if bad := [name for name in names if "_" not in name]:
+            told = f"{len(bad):,} stays are not named <subject>_episode<n>_timeseries.csv"
+            raise UserError(f"--cluster subject: {told}: {'; '.join(bad[:10])}.")
         names = [name.partition("_")[0] for name in names]
-    numbers = np.unique(names, return_inverse=True)[1].astype(np.int64)
-    return np.asarray(numbers[stay_of_row])
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)[stay_of_row]
 
 
-def read_attributes(
+def read_groups(
     warehouse: Warehouse, joined: Rows, groupings: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return for each grouping the group of every stay, in the order of `joined.names`.
@@ -91,23 +87,21 @@ def read_attributes(
     read = flat(warehouse.select(["stay", *columns], schema_name("mimic3"), "mimic3_stays"))
     found = {str(stay): cells for stay, *cells in read}
     used = [joined.names[stay] for stay in np.unique(joined.stays)]
-    missing = [name for name in used if name not in found]
-    if missing:
+    if missing := [name for name in used if name not in found]:
         raise UserError(
             f"--by: {len(missing):,} of {len(used):,} stays are not in the warehouse (target"
             f" {warehouse.target.name}): {'; '.join(missing[:10])}. Is it built from the same data?"
         )
-    nothing = [None] * len(columns)
-    by_grouping = zip(*(found.get(name, nothing) for name in joined.names), strict=True)
+    rows = [found.get(name, [None] * len(columns)) for name in joined.names]
     return {
-        grouping: [GROUPINGS[grouping][1](cell) for cell in cells]
-        for grouping, cells in zip(groupings, by_grouping, strict=True)
+        grouping: [GROUPINGS[grouping][1](row[place]) for row in rows]
+        for place, grouping in enumerate(groupings)
     }
 
 
 def divided(
-    task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: int
-) -> Iterator[tuple[str, Integers, dict[str, Any], dict[str, str]]]:
+    task: type[IcuTask], joined: Rows, grouping: str, min_cell: int
+) -> Iterator[tuple[str, Rows, dict[str, Any], dict[str, str]]]:
     """Divide rows into groups; small ones are hidden, see `scoring.groups`.
 
     A group is small with fewer than `min_cell` stays, or with fewer than that many stays of one
@@ -116,7 +110,7 @@ def divided(
     Args:
         task: what is scored.
         joined: its rows.
-        attributes: the group of every stay, in the order of `joined.names`.
+        grouping: one of those of `joined.groups`.
         min_cell: the smallest group that is shown.
 
     Yields:
@@ -126,15 +120,15 @@ def divided(
     used, stay_of_row = np.unique(joined.stays, return_inverse=True)
     members = {
         name: np.flatnonzero(np.isin(stay_of_row, stays))
-        for name, stays in partition([attributes[stay] for stay in used]).items()
+        for name, stays in partition([joined.groups[grouping][stay] for stay in used]).items()
     }
     is_binary = task.kind == "binary"
-    sizes, classes = [], []
-    for rows in members.values():
-        stays, truth = joined.stays[rows], joined.truth[rows]
-        sizes.append(len(np.unique(stays)))
-        values = (1, 0) if is_binary else ()
-        classes.append({value: len(np.unique(stays[truth == value])) for value in values})
+    parts = [joined.part(rows) for rows in members.values()]
+    sizes = [len(np.unique(part.stays)) for part in parts]
+    classes = [
+        {one: len(np.unique(part.stays[part.truth == one])) for one in (1, 0) if is_binary}
+        for part in parts
+    ]
     hide = hidden(sizes, classes, min_cell)
     if hide is None:
         return
@@ -144,14 +138,14 @@ def divided(
     reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
     of_class = reason.format(min_cell, " positive or negative")
     why = of_class if is_binary else reason.format(min_cell, "")
-    for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True):
+    for name, part, size, is_hidden in zip(members, parts, sizes, hide, strict=True):
         about: dict[str, Any] = dict.fromkeys(("n", "n_stays", "n_positive"))
         labels = [] if is_hidden else next(rare, [])
         if not is_hidden:
-            about |= {"n": len(rows), "n_stays": size}
-            about["n_positive"] = int((joined.truth[rows] == 1).sum()) if is_binary else None
+            about |= {"n": len(part.stays), "n_stays": size}
+            about["n_positive"] = int((part.truth == 1).sum()) if is_binary else None
         about["suppressed"] = why if is_hidden else None
-        yield name, rows, about, {f"{LABEL_METRIC}{label + 1}": of_class for label in labels}
+        yield name, part, about, {f"{LABEL_METRIC}{label + 1}": of_class for label in labels}
 
 
 def rare_labels(joined: Rows, shown: list[Integers], min_cell: int) -> list[list[int]]:

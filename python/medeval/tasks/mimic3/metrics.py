@@ -7,7 +7,6 @@ The same seed and the same clusters draw the same resamples for all, so the furt
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from medeval.scoring import binary, resample
 from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
-from medeval.scoring.resample import Counts, Floats, Integers, Labels, MetricSummary, Statistic
+from medeval.scoring.resample import Counts, Floats, Labels, MetricSummary, Statistic
 from medeval.tasks.mimic3.task import LABELS, options_of
 from medeval.terminal import progress
 
@@ -295,39 +294,31 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 
 def evaluate(
-    task: type[IcuTask],
-    joined: Rows,
-    rows: Integers,
-    clusters: Integers | None,
-    method: Method,
-    label: str,
+    task: type[IcuTask], joined: Rows, method: Method, label: str
 ) -> dict[str, MetricSummary]:
-    """Return the metrics of some of the joined rows, the published ones first.
+    """Return the metrics of rows with predictions, the published ones first.
 
     Args:
         task: what is scored.
-        joined: truth and predictions.
-        rows: which of them, in order.
-        clusters: each joined row's cluster; None resamples rows.
+        joined: truth and predictions, with their clusters.
         method: resamples, their seed, and whether further metrics and BCa intervals are wanted.
         label: stands beside the progress bar.
     """
-    options, own = options_of(method), None if clusters is None else clusters[rows]
-    makers: dict[str, Callable[..., Statistic]] = {}
-    makers[label] = partial(PUBLISHED[task.kind], strict=options.strict_nan)
+    options, data = options_of(method), (joined.truth, joined.prediction)
+    plain = PUBLISHED[task.kind]
+    statistics = {label: (plain(*data, strict=options.strict_nan), plain)}
     if options.extra:
-        makers[f"{label}, extra"] = FURTHER[task.kind]
+        further = FURTHER[task.kind]
+        statistics[f"{label}, extra"] = further(*data), further
     found: dict[str, MetricSummary] = {}
-    for name, make in makers.items():
-        arrays = joined.truth[rows], joined.prediction[rows]
+    for name, (statistic, make) in statistics.items():
         with progress(name, lambda: method.n_iters) as advance:
             scores = resample.score(
-                make(*arrays), method.n_iters, method.seed, own, progress=advance
+                statistic, method.n_iters, method.seed, joined.clusters, progress=advance
             )
         without = None
         if options.ci == "bca" and method.n_iters:
             # Without the rule of scikit-learn for rows of one class.
-            of = PUBLISHED[task.kind] if name == label else make
-            without = resample.jackknife(of(*arrays), own)
+            without = resample.jackknife(make(*data), joined.clusters)
         found |= resample.summarise(scores, strict_nan=options.strict_nan, jackknife=without)
     return found

@@ -10,10 +10,10 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,9 @@ import pyarrow.csv as pacsv
 from medeval.errors import UserError
 from medeval.files import unpacked
 from medeval.scoring.resample import Floats, Integers
+from medeval.tasks.mimic3.task import LAYOUT, IcuTask
 
-if TYPE_CHECKING:
-    from medeval.tasks.mimic3.task import IcuTask
-
+SAID = LAYOUT["rows"]
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 # What counts as an empty cell: the texts that pandas reads as missing.
@@ -34,8 +33,9 @@ EMPTY_CELLS = [*pacsv.ConvertOptions().null_values, "<NA>", "None"]
 SUFFIX = "_timeseries.csv"
 HOURS = "period_length"
 SHOWN = 10
-# Takes the names of a file's columns, returns the places of those to read.
-Choose = Callable[[list[str]], list[int]]
+# The names of a file's columns, and what reads some of them by their places, as Arrow arrays: the
+# first as strings, the others as doubles.
+Opened = tuple[list[str], Callable[[Sequence[int]], list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ class Rows:
         columns: the names of the truth's columns, as the file spells them.
         prediction: in the truth's shape; of a listfile the truth again.
         warnings: what is odd, and does not change the numbers.
+        data_class: of the warehouse's rows; None for those of a file.
+        clusters: what is drawn as one unit with each row; None if every row stands for itself.
+        groups: of each grouping the group of every stay, in the order of `names`.
     """
 
     name: str
@@ -63,6 +66,15 @@ class Rows:
     columns: tuple[str, ...]
     prediction: Floats
     warnings: tuple[str, ...] = ()
+    data_class: str | None = None
+    clusters: Integers | None = None
+    groups: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def part(self, rows: Integers) -> Rows:
+        """Return some of the rows of a listfile with predictions."""
+        clusters = None if self.clusters is None else self.clusters[rows]
+        stays, truth, prediction = self.stays[rows], self.truth[rows], self.prediction[rows]
+        return replace(self, stays=stays, truth=truth, prediction=prediction, clusters=clusters)
 
     def described(self) -> dict[str, str]:
         """Return the file's name and hash; a user's folders are nobody's business."""
@@ -93,34 +105,30 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
     """
     keys = ["stay", HOURS] if task.has_period_length else ["stay"]
     wanted = [*keys, *task.truth_columns, *(() if is_listfile else task.prediction_columns)]
-    half, spelled = len(task.truth_columns), list[str]()
-
-    def places(header: list[str]) -> list[int]:
-        found = list(range(len(wanted)))
+    half, content = len(task.truth_columns), data
+    if data.startswith(GZIP):
+        content = unpacked(data, name)
+    open_file = _open_parquet if data.startswith(PARQUET) else _open_csv
+    header, read = open_file(name, content)
+    places = list(range(len(wanted)))
+    if is_listfile and half > 1:
         # The benchmark reads the listfile of phenotyping by position: names in any spelling.
-        is_by_position = is_listfile and half > 1
-        if is_by_position and len(header) != len(wanted):
-            raise UserError(
-                f"{name} has {len(header)} columns; a listfile of {task.name} has"
-                f" {len(wanted)}: stay, period_length and {half} phenotypes."
-            )
-        if missing := [one for one in wanted if one not in header and not is_by_position]:
-            what = "column" if len(missing) == 1 else "columns"
-            raise UserError(
-                f"{name} has no {what} {', '.join(missing)}. It has {len(header)}:"
-                f" {', '.join(header[:60])}."
-            )
-        if not is_by_position:
-            found = [header.index(one) for one in wanted]  # of two with one name, the first
-        spelled.extend(header[place] for place in found[len(keys) :][:half])
-        return found
-
-    stays, *columns = _read_columns(name, data, places)
+        if len(header) != len(wanted):
+            told = {"columns": len(header), "wanted": len(wanted), "labels": half}
+            raise UserError(SAID["header"].format(name=name, **told))
+    elif missing := [one for one in wanted if one not in header]:
+        what = "column" if len(missing) == 1 else "columns"
+        there = f"{len(header)}: {', '.join(header[:60])}"
+        raise UserError(f"{name} has no {what} {', '.join(missing)}. It has {there}.")
+    else:
+        places = [header.index(one) for one in wanted]  # of two with one name, the first
+    stays, *columns = read(places)
+    if not len(stays):
+        raise UserError(f"{name} has a header and no rows.")
+    numbers = [_doubles(column) for column in columns]
     empty = {}
     if stays.null_count:
         empty["stay"] = stays.is_null().to_numpy(zero_copy_only=False)
-    encoded = stays.dictionary_encode()
-    numbers = [_doubles(column) for column in columns]
     hours = None
     if task.has_period_length:
         # Single floats, as the benchmark reads them: 48, 48.0 and 48.000000 are one key.
@@ -130,26 +138,19 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
             empty[HOURS] = np.isnan(hours)
     for column, cells in empty.items():
         if (rows := np.flatnonzero(cells)).size:
-            shown = ", ".join(str(row + 1) for row in rows[:SHOWN])
-            raise UserError(
-                f"{name}: {column} is empty in {len(rows):,} rows; first: {shown} (not counting"
-                " the header)."
-            )
+            first = ", ".join(str(row + 1) for row in rows[:SHOWN])
+            place = {"name": name, "column": column, "first": first}
+            raise UserError(SAID["empty"].format(count=len(rows), **place))
     truth = np.column_stack(numbers[:half])
     prediction = np.column_stack(numbers[half:] or numbers)
     if task.kind == "hours":
         # The truth of length of stay is rounded to single floats, and so it enters the errors.
         truth = truth.astype(np.float32).astype(np.float64)
-    return Rows(
-        name,
-        hashlib.sha256(data).hexdigest(),
-        encoded.dictionary.to_pylist(),
-        np.from_dlpack(encoded.indices).astype(np.int64),
-        hours,
-        truth,
-        tuple(spelled),
-        prediction,
-    )
+    spelled = tuple(header[place] for place in places[len(keys) :][:half])
+    encoded = stays.dictionary_encode()
+    numbered = np.from_dlpack(encoded.indices).astype(np.int64)
+    digest, stay_names = hashlib.sha256(data).hexdigest(), encoded.dictionary.to_pylist()
+    return Rows(name, digest, stay_names, numbered, hours, truth, spelled, prediction)
 
 
 def _doubles(column: Any) -> Floats:
@@ -160,43 +161,32 @@ def _doubles(column: Any) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _read_columns(name: str, data: bytes, choose: Choose) -> list[Any]:
-    """Return columns as Arrow arrays, the first as strings, the others as doubles.
-
-    Raises:
-        UserError: the file or a cell cannot be read; file, row and column are named.
-    """
-    if data.startswith(PARQUET):
-        return _read_parquet(name, data, choose)
-    return _read_csv(name, unpacked(data, name) if data.startswith(GZIP) else data, choose)
-
-
-def _read_parquet(name: str, data: bytes, choose: Choose) -> list[Any]:
-    """Read a Parquet file; numbers of any type, texts also as a dictionary."""
+def _open_parquet(name: str, data: bytes) -> Opened:
+    """Open a Parquet file; numbers of any type, texts also as a dictionary."""
     import pyarrow.parquet as pq
+
+    def read(places: Sequence[int]) -> list[Any]:
+        found: list[Any] = []
+        for place in places:
+            try:
+                cells = file.read(columns=[header[place]]).column(0)
+                found.append(cells.cast(pa.float64() if found else pa.string()).combine_chunks())
+            except (pa.ArrowException, OSError) as error:
+                first = str(error).splitlines()[0]
+                raise UserError(f"{name}, column {header[place]}: {first}") from error
+        return found
 
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        header = list(file.schema_arrow.names)
-        chosen = [header[place] for place in choose(header)]
-        table = file.read(columns=chosen)
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
         raise UserError(f"{name} is a damaged Parquet file: {first}") from error
-    if table.num_rows == 0:
-        raise UserError(f"{name} has no rows.")
-    found: list[Any] = []
-    for column in chosen:
-        cells = table.column(column)
-        try:
-            found.append(cells.cast(pa.float64() if found else pa.string()).combine_chunks())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UserError(f"{name}, column {column}: {str(error).splitlines()[0]}") from error
-    return found
+    header = list(file.schema_arrow.names)
+    return header, read
 
 
-def _read_csv(name: str, data: bytes, choose: Choose) -> list[Any]:
-    """Read a file in UTF-8, with or without byte order mark, any line ends.
+def _open_csv(name: str, data: bytes) -> Opened:
+    """Open a file in UTF-8, with or without byte order mark, any line ends.
 
     The whole file is checked, also the columns that are not wanted.
     """
@@ -204,32 +194,30 @@ def _read_csv(name: str, data: bytes, choose: Choose) -> list[Any]:
     try:
         header = next((row for row in reader if row), None)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(
-            f"{name} is not UTF-8 text or no CSV file: {getattr(error, 'reason', error)}."
-        ) from error
+        reason = getattr(error, "reason", error)
+        raise UserError(f"{name} is not UTF-8 text or no CSV file: {reason}.") from error
     if header is None:
         raise UserError(f"{name} is empty.")
-    chosen = [str(place) for place in choose(header)]
-    try:
-        table = pacsv.read_csv(
-            pa.BufferReader(data),
-            read_options=pacsv.ReadOptions(
-                column_names=[str(place) for place in range(len(header))],
-                skip_rows=reader.line_num,
-                use_threads=False,  # else an error does not know its row
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types={**dict.fromkeys(chosen, pa.float64()), chosen[0]: pa.string()},
-                include_columns=chosen,
-                null_values=EMPTY_CELLS,
-                strings_can_be_null=True,
-            ),
+
+    def read(places: Sequence[int]) -> list[Any]:
+        chosen = [str(place) for place in places]
+        types = {**dict.fromkeys(chosen, pa.float64()), chosen[0]: pa.string()}
+        # Without threads an error knows its row.
+        names = [str(place) for place in range(len(header))]
+        skipped = pacsv.ReadOptions(
+            column_names=names, skip_rows=reader.line_num, use_threads=False
         )
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{name}{_explained(str(error), header)}.") from error
-    if not table.num_rows:
-        raise UserError(f"{name} has a header and no rows.")
-    return [table.column(one).combine_chunks() for one in chosen]
+        cells = pacsv.ConvertOptions(
+            column_types=types, include_columns=chosen, null_values=EMPTY_CELLS,
+            strings_can_be_null=True,
+        )  # fmt: skip
+        try:
+            table = pacsv.read_csv(pa.BufferReader(data), skipped, convert_options=cells)
+        except pa.ArrowInvalid as error:
+            raise UserError(f"{name}{_explained(str(error), header)}.") from error
+        return [table.column(one).combine_chunks() for one in chosen]
+
+    return header, read
 
 
 def _explained(message: str, header: Sequence[str]) -> str:
@@ -299,38 +287,34 @@ def join(
         if not allow_duplicates:
             find(twice, what, end=" --allow-duplicates counts each of them.")
     missing = np.flatnonzero(counts == 0)
-    what = f"{len(missing):,} of the {size:,} rows of {truth.name} have no prediction in"
+    told = {"listfile": truth.name, "predictions": predictions.name}
     hint = _lacks_its_end({names[number] for number in np.unique(stays[missing])}, predictions)
-    find(missing, f"{what} {predictions.name}", end=hint)
+    find(missing, SAID["missing"].format(missing=len(missing), rows=size, **told), end=hint)
     values, prediction = truth.truth[listed_rows], predictions.prediction[predicted_rows]
-    _find_bad_cells(find, "truth", truth.columns, truth, truth.truth, np.arange(size), task)
+    is_class = task.kind != "hours"
+    for rows, what in _bad_cells("truth", truth.columns, truth, truth.truth, is_class=is_class):
+        find(rows, what)
     columns = task.prediction_columns
-    _find_bad_cells(find, "prediction", columns, predictions, prediction, listed_rows, task)
-    _find_differences(find, task, truth, predictions, listed_rows, predicted_rows)
+    for rows, what in _bad_cells("prediction", columns, predictions, prediction):
+        find(listed_rows[rows], what)
+    find(*_differences(task, truth, predictions, listed_rows, predicted_rows))
     if findings:
         raise UserError("\n".join(findings))
-    warnings = []
+    odd = []
     if surplus := len(given) - len(np.unique(predicted_rows)):
-        warnings.append(
+        odd.append(
             f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
         )
-    is_class = task.kind != "hours"
     if not is_class and (negative := int((values < 0).sum())):
-        warnings.append(
-            f"{counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
-            " divides by the truth plus 0.1 hours, so it can be huge."
-        )
+        odd.append(SAID["negative"].format(counted(negative, "row")))
     if is_class and (outside := int(((prediction < 0) | (prediction > 1)).sum())):
         verb = "is" if outside == 1 else "are"
-        warnings.append(
-            f"{counted(outside, 'prediction')} {verb} outside [0, 1]; only ranks count in these"
-            " metrics."
-        )
+        odd.append(SAID["outside"].format(counted(outside, "prediction"), verb))
     if len(truth.columns) == 1:
         values, prediction = values[:, 0], prediction[:, 0]
-    return Rows(
-        predictions.name, predictions.sha256, names, stays[listed_rows], None, values,
-        truth.columns, prediction, tuple(warnings),
+    return replace(
+        predictions, names=names, stays=stays[listed_rows], hours=None, truth=values,
+        columns=truth.columns, prediction=prediction, warnings=tuple(odd),
     )  # fmt: skip
 
 
@@ -344,49 +328,41 @@ def _lacks_its_end(wanted: set[str], predictions: Rows) -> str:
     return told if shorter or longer else ""
 
 
-def _find_bad_cells(
-    find: Callable[..., None],
-    what: str,
-    columns: Sequence[str],
-    file: Rows,
-    values: Floats,
-    row_of: Integers,
-    task: type[IcuTask],
-) -> None:
-    """Find rows with cells that cannot be scored; name the columns if there are many.
+def _bad_cells(
+    what: str, columns: Sequence[str], file: Rows, values: Floats, *, is_class: bool = False
+) -> Iterator[tuple[Integers, str]]:
+    """Yield rows with cells that cannot be scored, and what is wrong; of many columns, which.
 
     Args:
-        find: takes rows and what is wrong with them.
         what: the cells are, `truth` or `prediction`.
         columns: their names.
         file: where they are from.
         values: the cells, shape (n, columns).
-        row_of: the listed row of each of the n.
-        task: what is scored.
+        is_class: they can only be 0 and 1.
     """
     empty, infinite = np.isnan(values), np.isinf(values)
     kinds = {f"an empty or NaN {what}": empty, f"an infinite {what}": infinite}
-    if what == "truth" and task.kind != "hours":
+    if is_class:
         kinds["a truth that is neither 0 nor 1"] = ~(empty | infinite | np.isin(values, (0, 1)))
     for kind, bad in kinds.items():
         rows = np.flatnonzero(bad.any(axis=1))
         where = f" in {', '.join(np.array(columns)[bad.any(axis=0)])}" if len(columns) > 1 else ""
-        find(row_of[rows], f"{counted(len(rows), 'row')} of {file.name} with {kind}{where}")
+        yield rows, f"{counted(len(rows), 'row')} of {file.name} with {kind}{where}"
 
 
-def _find_differences(
-    find: Callable[..., None],
-    task: type[IcuTask],
-    truth: Rows,
-    given: Rows,
-    listed_rows: Integers,
-    predicted_rows: Integers,
-) -> None:
-    """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
+def _differences(
+    task: type[IcuTask], truth: Rows, given: Rows, listed: Integers, predicted: Integers
+) -> tuple[Integers, str, list[str], str]:
+    """Compare what both files say of the truth, by value: 1 and 1.0 are the same.
+
+    Returns:
+        The rows that differ in the first such column, what to say of them, of each its values, and
+        which other columns differ.
+    """
     columns: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
     if not task.has_sample_times and truth.hours is not None and given.hours is not None:
-        columns[HOURS] = truth.hours[listed_rows], given.hours[predicted_rows]
-    pairs = zip(truth.truth[listed_rows].T, given.truth[predicted_rows].T, strict=True)
+        columns[HOURS] = truth.hours[listed], given.hours[predicted]
+    pairs = zip(truth.truth[listed].T, given.truth[predicted].T, strict=True)
     for column, own, pair in zip(truth.columns, task.truth_columns, pairs, strict=True):
         columns[own if column == own else f"{own} ({column})"] = pair
     # An empty truth in the listfile is a finding of its own; hours may be empty in both.
@@ -402,10 +378,9 @@ def _find_differences(
             "empty" if np.isnan(one[row]) else f"{one[row]:.9g}" for one in columns[name]
         )
         notes.append(f" ({left} in the listfile, {right} in the predictions)")
-    total = int(np.logical_or.reduce(list(bad.values())).sum())
-    what = f"The truth differs between {truth.name} and {given.name} in {counted(total, 'row')}"
-    also = f" It also differs in {', '.join(others)}." if others else ""
-    find(listed_rows[rows], f"{what}; in column {name}", notes, also)
+    total = counted(int(np.logical_or.reduce(list(bad.values())).sum()), "row")
+    what = f"The truth differs between {truth.name} and {given.name} in {total}; in column {name}"
+    return listed[rows], what, notes, f" It also differs in {', '.join(others)}." if others else ""
 
 
 def counted(count: int, what: str) -> str:

@@ -20,29 +20,25 @@ from medeval.scoring.binary import delong_test
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
-from medeval.tasks.mimic3.groups import divided, numbered_clusters
-from medeval.tasks.mimic3.metrics import (
-    LABEL_METRIC,
-    LOWER_IS_BETTER,
-    METRICS,
-    PUBLISHED,
-    evaluate,
-)
-from medeval.tasks.mimic3.predictions import counted
-from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
+from medeval.tasks.mimic3.groups import divided
+from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED, evaluate
+from medeval.tasks.mimic3.predictions import Rows, counted
+from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
 from medeval.tasks.task import Comparison, Method, TaskScore
 from medeval.terminal import progress
 
 Metrics = Mapping[str, MetricSummary]
+Groups = Mapping[str, Mapping[str, Any]]
+Predicted = Mapping[str, Rows]
 # The published keys, in the order of the attributes of `MetricSummary`.
 KEYS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
 NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
-ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
+SAID = LAYOUT["said"]
 NAMED = 3
 
 
 def scored(
-    task: type[IcuTask], model: str, run_id: str | None, inputs: Inputs, method: Method
+    task: type[IcuTask], model: str, run_id: str | None, truth: Rows, joined: Rows, method: Method
 ) -> TaskScore:
     """Score predictions and their groups, in the form of all tasks and in the published layout.
 
@@ -50,16 +46,13 @@ def scored(
         task: what is scored.
         model: who predicted.
         run_id: the name of the run's folder; None for a file.
-        inputs: the rows, and the groups of the stays.
+        truth: the listfile.
+        joined: its rows with the predictions, their clusters and the groups of the stays.
         method: resamples and groups.
-
-    Raises:
-        UserError: clusters that there are not.
     """
-    joined, options, n_iters = inputs.rows, options_of(method), method.n_iters
+    options, n_iters = options_of(method), method.n_iters
     n, own = len(joined.stays), METRICS[task.kind]
     bare_nan = options.peer_layout or options.strict_nan
-    clusters = numbered_clusters(joined, method.cluster)
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
         """Return one object a metric, keys in the published order; without resamples `value`."""
@@ -72,29 +65,26 @@ def scored(
             for name, metric in found.items()
         }
 
-    metrics = evaluate(task, joined, np.arange(n), clusters, method, task.name)
+    metrics = evaluate(task, joined, method, task.name)
     gaps = undefined(metrics, n_iters)
     warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
     subgroups: dict[str, dict[str, Any]] = {}
     groups: dict[str, dict[str, dict[str, float | Interval | None]]] = {}
-    for grouping, attributes in inputs.attributes.items():
+    for grouping in joined.groups:
         subgroups[grouping], groups[grouping] = {}, {}
-        for name, rows, about_group, hidden in divided(task, joined, attributes, method.min_cell):
-            content: dict[str, Any] = {**about_group, "metrics": None}
+        for name, part, told, hidden in divided(task, joined, grouping, method.min_cell):
             found: dict[str, MetricSummary] = {}
-            if about_group["suppressed"] is None:
-                found = evaluate(task, joined, rows, clusters, method, f"{grouping} {name}")
-                found = {metric: one for metric, one in found.items() if metric not in hidden}
+            content: dict[str, Any] = {**told, "metrics": None}
+            if told["suppressed"] is None:
+                every = evaluate(task, part, method, f"{grouping} {name}")
+                found = {metric: one for metric, one in every.items() if metric not in hidden}
                 content |= {"metrics": entries(found), "undefined": undefined(found, n_iters)}
             subgroups[grouping][name] = content | ({"suppressed_metrics": hidden} if hidden else {})
-            groups[grouping][name] = {
-                "n": about_group["n"],
-                **({"n_positive": about_group["n_positive"]} if task.kind == "binary" else {}),
-                **{
-                    metric: interval_of(found[metric], len(rows), options.ci) if found else None
-                    for metric in own[:NAMED]
-                },
-            }
+            shown = {key: told[key] for key in ("n", "n_positive")[: 1 + (task.kind == "binary")]}
+            for metric in own[:NAMED]:
+                one = found.get(metric)
+                shown[metric] = one and interval_of(one, len(part.stays), options.ci)
+            groups[grouping][name] = shown
     file: dict[str, Any] = {"n_iters": n_iters, **entries({name: metrics[name] for name in own})}
     if not options.peer_layout:
         if options.extra:
@@ -103,7 +93,7 @@ def scored(
             file["subgroups"] = subgroups
         file["meta"] = {
             "task": task.name,
-            **about(inputs, method, {"prediction": joined.described()}),
+            **about(truth, joined, method, {"prediction": joined.described()}),
             "interval": {"method": options.ci, "level": LEVEL},
             "strict_nan": options.strict_nan,
             "undefined": gaps,
@@ -111,16 +101,14 @@ def scored(
             "min_cell": method.min_cell if subgroups else None,
         }
     intervals = {name: interval_of(one, n, options.ci) for name, one in metrics.items()}
-    data_class = inputs.data_class or "credentialed"
+    names = label_names(joined.columns)
     facts = {
         "run_id": run_id,
         "predictions": joined.described(),
-        "data": {"sha256": inputs.listfile.sha256, "data_class": data_class},
+        "data": {"sha256": truth.sha256, "data_class": truth.data_class or "credentialed"},
         "cluster": method.cluster,
         "n": dict.fromkeys(metrics, n),
-        "about_metrics": {
-            name: {"label": label} for name, label in label_names(joined.columns).items()
-        },
+        "about_metrics": {name: {"label": label} for name, label in names.items()},
         # Undefined resamples are counted in the intervals; no row has a score of its own.
         "undefined": {
             name: {"items": 0, "reason": one.reason} for name, one in metrics.items() if one.reason
@@ -130,7 +118,7 @@ def scored(
         task.name, model, own[0], result_fields(ScoreTable({}), intervals), method, [], [], facts,
         warnings=warnings,
         groups=groups,
-        notes=list(sentences(task, inputs, subgroups, method)),
+        notes=list(sentences(task, truth, joined, subgroups, method)),
         file=file,
         place=Path(f"{task.short}_results.json"),
         bare_nan=bare_nan,
@@ -156,55 +144,44 @@ def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
     )  # fmt: skip
 
 
-def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[str, Any]:
+def about(
+    truth: Rows, joined: Rows, method: Method, predictions: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return how results say what they were made of."""
-    stays = inputs.rows.stays
-    truth = {**inputs.listfile.described(), "data_class": inputs.data_class}
+    listfile = {**truth.described(), "data_class": truth.data_class}
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
     return {
-        "n": len(stays),
-        "n_stays": len(np.unique(stays)),
+        "n": len(joined.stays),
+        "n_stays": len(np.unique(joined.stays)),
         "n_iters": method.n_iters,
         "seed": method.seed,
         "generator": "MT19937, as numpy.random.RandomState(seed).randint",
         "cluster": method.cluster,
-        "inputs": {**predictions, "listfile": truth},
-        "versions": {
-            "medeval": medeval.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        "inputs": {**predictions, "listfile": listfile},
+        "versions": {"medeval": medeval.__version__, **versions},
     }
 
 
 def sentences(
-    task: type[IcuTask], inputs: Inputs, subgroups: Mapping[str, Mapping[str, Any]], method: Method
+    task: type[IcuTask], truth: Rows, joined: Rows, subgroups: Groups, method: Method
 ) -> Iterator[str]:
     """Say what was scored, and what an interval stands for."""
-    joined = inputs.rows
     rows, stays = len(joined.stays), len(np.unique(joined.stays))
     said = f"{rows:,} rows of {stays:,} stays" if rows != stays else f"{rows:,} stays"
     if task.kind == "binary":
         said += f", {int(joined.truth.sum()):,} positive"
-    yield f"{task.name}: {said}; truth from {inputs.listfile.name}."
+    yield f"{task.name}: {said}; truth from {truth.name}."
     if method.n_iters:
-        ci = options_of(method).ci
-        kind = "BCa" if ci == "bca" else ci
-        yield (
-            f"Intervals: 95 %, {kind}, from {method.n_iters:,} resamples of"
-            f" {method.cluster or 'row'}s, seed {method.seed}."
-        )
+        kind = {"bca": "BCa"}.get(options_of(method).ci, options_of(method).ci)
+        yield SAID["intervals"].format(kind=kind, unit=method.cluster or "row", method=method)
         if task.has_sample_times and method.cluster is None:
-            yield f"{ALIKE} intervals are too narrow. --cluster stay draws whole stays."
-    few = f"fewer than {method.min_cell} stays in all or of one class (--min-cell)"
+            yield SAID["alike"].format(what="intervals are too narrow")
+    few = SAID["few"].format(method.min_cell)
     for grouping, groups in subgroups.items():
-        suppressed = sum(group["suppressed"] is not None for group in groups.values())
-        if not groups:
-            yield f"By {grouping}: nothing can be told, for it would tell of {few}."
-        elif suppressed:
-            yield (
-                f"By {grouping}: {suppressed:,} of {len(groups):,} groups are hidden,"
-                f" since one of them has {few}, or such a one could be worked out from it."
-            )
+        hidden = sum(group["suppressed"] is not None for group in groups.values())
+        if hidden or not groups:
+            told = SAID["hidden" if groups else "nothing"]
+            yield told.format(grouping=grouping, hidden=hidden, groups=len(groups), few=few)
 
 
 def label_names(columns: Sequence[str]) -> dict[str, str]:
@@ -257,30 +234,29 @@ def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
     every = {name.casefold(): name for name in METRICS[task.kind]}
     keys = {name.strip().casefold(): name for name in wanted}
     if unknown := [repr(name) for key, name in keys.items() if key not in every]:
-        raise UserError(
-            f"{task.name} has no metric {', '.join(unknown)}. It has: {', '.join(every.values())}."
-        )
+        there = ", ".join(every.values())
+        raise UserError(f"{task.name} has no metric {', '.join(unknown)}. It has: {there}.")
     return [name for key, name in every.items() if not keys or key in keys]
 
 
 def compared(
-    task: type[IcuTask], inputs: Inputs, metrics: Sequence[str], method: Method
+    task: type[IcuTask], truth: Rows, predicted: Predicted, metrics: Sequence[str], method: Method
 ) -> Comparison:
     """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
-    every, rows, threshold = METRICS[task.kind], inputs.rows, options_of(method).threshold
-    numbers = numbered_clusters(rows, method.cluster)
-    scores = {}
-    for name, joined in inputs.joined.items():
-        with progress(name, lambda: method.n_iters) as advance:
-            statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
-            scores[name] = score(statistic, method.n_iters, method.seed, numbers, progress=advance)
+    every, threshold = METRICS[task.kind], options_of(method).threshold
+    rows, *_ = predicted.values()
+    n_iters, seed, scores = method.n_iters, method.seed, {}
+    for name, joined in predicted.items():
+        statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
+        with progress(name, lambda: n_iters) as advance:
+            scores[name] = score(statistic, n_iters, seed, rows.clusters, progress=advance)
     truths = rows.truth.reshape(len(rows.stays), -1).T
-    units = independent_units(task, truths, numbers)
+    units = independent_units(task, truths, rows.clusters)
     differences = compare.compare(scores, metrics, units=units, lower_is_better=LOWER_IS_BETTER)
 
-    pairs = list(combinations(inputs.joined, 2))
+    pairs = list(combinations(predicted, 2))
     columns = {
-        name: one.prediction.reshape(len(one.stays), -1).T for name, one in inputs.joined.items()
+        name: one.prediction.reshape(len(one.stays), -1).T for name, one in predicted.items()
     }
     # The area under one ROC curve has a test; means of areas have none.
     ranked = {"binary": every[:1], "hours": (), "labels": every[-len(truths) :]}[task.kind]
@@ -302,35 +278,31 @@ def compared(
         for entry in answers:
             entry |= {"threshold": threshold, "sentence": compare.answer_sentence(entry)}
 
-    made, n_iters = differences[0].n_comparisons, method.n_iters
-    warnings = [warning for joined in inputs.joined.values() for warning in joined.warnings]
-    if made and n_iters < (needed := compare.least_resamples(made)):
-        warnings.append(
-            f"{n_iters:,} resamples are too few for {made:,} comparisons: no difference"
-            f" can be significant. Take at least --n-iters {needed}."
-        )
+    made = differences[0].n_comparisons
+    warnings = [warning for joined in predicted.values() for warning in joined.warnings]
+    if made and method.n_iters < (needed := compare.least_resamples(made)):
+        warnings.append(SAID["too_few"].format(method=method, made=made, needed=needed))
     warnings += [
-        f"{entry.first} and {entry.second}: {entry.metric} is undefined in"
-        f" {entry.n_undefined:,} of {n_iters:,} resamples; the others count."
+        SAID["undefined"].format(one=entry, method=method)
         for entry in differences
-        if 0 < entry.n_undefined < n_iters
+        if 0 < entry.n_undefined < method.n_iters
     ]
+    over = {
+        "comparisons": counted(made, "comparison"),
+        "pairs": counted(len(pairs), "pair"),
+        "metrics": counted(len(metrics), "metric"),
+    }
     notes = [
-        f"{task.name}: {len(rows.stays):,} rows; truth from {inputs.listfile.name}.",
-        f"Intervals of differences (first minus second): 95 %, percentile, from {n_iters:,}"
-        f" resamples of {method.cluster or 'row'}s, the same for all, seed {method.seed}. p values"
-        f" are two-sided; Holm's correction is over {counted(made, 'comparison')}"
-        f" ({counted(len(pairs), 'pair')}, {counted(len(metrics), 'metric')}).",
+        f"{task.name}: {len(rows.stays):,} rows; truth from {truth.name}.",
+        SAID["differences"].format(method=method, unit=method.cluster or "row", **over),
     ]
     if task.has_sample_times and method.cluster is None:
-        notes.append(
-            f"{ALIKE} differences look surer than they are. --cluster stay draws whole stays."
-        )
+        notes.append(SAID["alike"].format(what="differences look surer than they are"))
     tests = ["DeLong's"] * bool(areas) + ["McNemar's"] * bool(answers)
     if tests and (task.has_sample_times or method.cluster):
         verb = "test takes" if len(tests) == 1 else "tests take"
         notes.append(f"{' and '.join(tests)} {verb} every row as independent in any case.")
-    files = {name: one.described() for name, one in inputs.joined.items()}
+    files = {name: one.described() for name, one in predicted.items()}
     content: dict[str, Any] = {
         "task": task.name,
         "predictions": list(files),
@@ -338,10 +310,10 @@ def compared(
         "delong": areas,
         **({} if threshold is None else {"mcnemar": answers}),
         "meta": {
-            **about(inputs, method, {"predictions": files}),
+            **about(truth, rows, method, {"predictions": files}),
             "interval": {"method": "percentile of paired differences", "level": LEVEL},
-            "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
-            "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
+            "p_value": SAID["p_value"],
+            "correction": SAID["correction"],
             "warnings": warnings,
         },
     }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+import tomllib
+from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import replace
+from math import isnan, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -32,62 +33,31 @@ LABELS = 25
 ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
 # Sums of floats, not more.
 ROUNDING = 1e-9
+# The files of mimic3-benchmarks, and what is said of options.
+LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text(encoding="utf-8"))
+_TOLD = LAYOUT["score_options"]
 
 
 class IcuScoreOptions(TaskOptions):
     """What can be chosen about the score of predictions."""
 
     listfile: str | None = Field(
-        None,
-        description="The truth (.csv, .csv.gz, .parquet). Default: the warehouse's test rows.",
-        json_schema_extra={"words": ["--test_listfile"]},
+        None, description=_TOLD["listfile"], json_schema_extra={"words": ["--test_listfile"]}
     )
-    target: str | None = Field(None, description="Target of profiles.yml. Default: MEDEVAL_TARGET.")
-    allow_duplicates: bool = Field(False, description="Count a key as often as the files have it.")
-    strict: bool = Field(False, description="Take warnings about the rows for errors.")
-    peer_layout: bool = Field(
-        False, description="Write the keys of mimic3-benchmarks only; undefined is NaN."
-    )
-    strict_nan: bool = Field(
-        False, description="One resample without a value makes the statistic NaN."
-    )
-    extra: bool = Field(
-        False, description="Also average precision, Brier score, calibration, a second kappa."
-    )
-    ci: Literal["percentile", "bca"] = Field(
-        "percentile", description="How the interval is made of the resamples."
-    )
-    threshold: float | None = Field(
-        None, ge=0, le=1, description="Also test answers that say yes above this (McNemar)."
-    )
+    target: str | None = Field(None, description=_TOLD["target"])
+    allow_duplicates: bool = Field(False, description=_TOLD["allow_duplicates"])
+    strict: bool = Field(False, description=_TOLD["strict"])
+    peer_layout: bool = Field(False, description=_TOLD["peer_layout"])
+    strict_nan: bool = Field(False, description=_TOLD["strict_nan"])
+    extra: bool = Field(False, description=_TOLD["extra"])
+    ci: Literal["percentile", "bca"] = Field("percentile", description=_TOLD["ci"])
+    threshold: float | None = Field(None, ge=0, le=1, description=_TOLD["threshold"])
 
 
 def options_of(method: Method) -> IcuScoreOptions:
     """Return what was chosen about a score, or the defaults."""
     options = method.options
     return options if isinstance(options, IcuScoreOptions) else IcuScoreOptions.model_validate({})
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The rows of every prediction file beside one truth.
-
-    Attributes:
-        joined: of each prediction file by its name.
-        listfile: the truth.
-        data_class: of the warehouse's truth; None for a file.
-        attributes: the group of each stay.
-    """
-
-    joined: dict[str, Rows]
-    listfile: Rows
-    data_class: str | None
-    attributes: dict[str, list[str]]
-
-    @property
-    def rows(self) -> Rows:
-        """Return the rows of one prediction; stays and truth are the same in all."""
-        return next(iter(self.joined.values()))
 
 
 class IcuTask(Task):
@@ -171,18 +141,16 @@ class IcuTask(Task):
             if grouping not in GROUPINGS:
                 raise UserError(f"--by {grouping}: there are {', '.join(GROUPINGS)}.")
         if options.peer_layout and (options.extra or method.groupings):
-            raise UserError(
-                "--peer-layout has no place for --extra and --by: leave one of them away."
-            )
+            raise UserError("--peer-layout has no place for --extra and --by.")
         if method.groupings:
             require_min_cell(method.min_cell)
         file, record = cls.prediction_file(path), _record(path)
-        inputs = cls.read({file.name: file}, method)
-        if options.strict and (warnings := inputs.rows.warnings):
-            raise UserError("\n".join([*warnings, "--strict takes this for an error."]))
+        truth, (joined,) = cls.read([file], method)
+        if options.strict and joined.warnings:
+            raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
         run_id = path.resolve().name if path.is_dir() else None
         model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
-        return scored(cls, str(model), run_id, inputs, method)
+        return scored(cls, str(model), run_id, truth, joined, method)
 
     @classmethod
     def compare_files(
@@ -209,8 +177,8 @@ class IcuTask(Task):
         names = [ENDINGS.sub("", path.resolve().name) or path.name for path in paths]
         if len(set(names)) < len(names):
             names = [str(path) for path in paths]
-        inputs = cls.read(dict(zip(names, files, strict=True)), method)
-        return compared(cls, inputs, chosen, method)
+        truth, rows = cls.read(files, method)
+        return compared(cls, truth, dict(zip(names, rows, strict=True)), chosen, method)
 
     @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
@@ -221,8 +189,9 @@ class IcuTask(Task):
         from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS
 
         with open_built(FLOOR, None, as_built=as_built) as warehouse:
-            rows = cls.listed_rows(warehouse)[0].truth
-        truth = rows if cls.kind == "labels" else rows[:, 0]
+            truth = cls.listed_rows(warehouse).truth
+        if cls.kind != "labels":
+            truth = truth[:, 0]
         chance, rarer = 0.0 if cls.kind == "hours" else 0.5, len(truth)
         if cls.kind == "binary":
             rarer = max(1, min(int(truth.sum()), int((1 - truth).sum())))
@@ -231,9 +200,12 @@ class IcuTask(Task):
             found = cls.score_arrays(name, truth, predicted, None, n_iters=0, seed=0)
             return {key: one.value for key, one in found.items() if one.value is not None}
 
-        found = scored(truth)
-        best = {metric: float(metric not in LOWER_IS_BETTER) for metric in found}
-        wrong = [f"{one} {found[one]:g}" for one in found if abs(found[one] - best[one]) > ROUNDING]
+        best = {
+            one: (value, float(one not in LOWER_IS_BETTER)) for one, value in scored(truth).items()
+        }
+        wrong = [
+            f"{one} {got:g}" for one, (got, most) in best.items() if abs(got - most) > ROUNDING
+        ]
         told = ", ".join(wrong) or f"{len(best)} of {len(METRICS[cls.kind])} metrics are defined"
         yield Check("the truth must score the best value of each metric", not wrong, told)
         headline = METRICS[cls.kind][0]
@@ -242,11 +214,10 @@ class IcuTask(Task):
             ("one prediction for all", np.ones_like(truth), ROUNDING),
             ("the truth of other rows", others, 0.05 + 0.5 / sqrt(rarer)),
         ):
-            value = scored(predicted).get(headline)
-            told = "undefined"
-            if value is not None:
-                told = f"{value:.4f}; chance is {chance:g}, within {within:.2g} of it"
-            passed = value is None or abs(value - chance) <= within
+            value = scored(predicted).get(headline, nan)
+            told = f"{value:.4f}; chance is {chance:g}, within {within:.2g} of it"
+            passed = isnan(value) or abs(value - chance) <= within
+            told = "undefined" if isnan(value) else told
             yield Check(f"{headline}: {who} must score like chance", passed, told)
 
     @classmethod
@@ -296,42 +267,44 @@ class IcuTask(Task):
         return found
 
     @classmethod
-    def read(cls, files: Mapping[str, Path], method: Method) -> Inputs:
-        """Read all files and, if any grouping asks for it, what the warehouse knows of the stays.
+    def read(cls, files: Sequence[Path], method: Method) -> tuple[Rows, list[Rows]]:
+        """Read files of predictions, the truth, and what the warehouse knows of the stays.
+
+        Returns:
+            The truth, and its rows with the predictions of each file.
 
         Raises:
             UserError: a file or the warehouse cannot be read, or the rows do not fit together.
         """
+        # Here, not above: `predict` needs none, and files alone need no warehouse.
+        from medeval.tasks.mimic3.groups import numbered_clusters, read_groups
         from medeval.tasks.mimic3.predictions import join, read_file
 
-        options, data_class, attributes = options_of(method), None, {}
-        predictions = {name: read_file(cls, path) for name, path in files.items()}
+        options = options_of(method)
+        predictions = [read_file(cls, path) for path in files]
         with ExitStack() as stack:
-            warehouse = None
             if options.listfile is None or method.groupings:
-                # Here, not above: files alone need no warehouse, and it takes a while to load.
                 from medeval.builds import open_built
 
                 built = open_built(FLOOR, options.target, as_built=options.as_built)
                 warehouse = stack.enter_context(built)
             if options.listfile is not None:
-                listfile = read_file(cls, Path(options.listfile), is_listfile=True)
-            elif warehouse is not None:
-                listfile, data_class = cls.listed_rows(warehouse)
-            joined = {
-                name: join(cls, listfile, rows, allow_duplicates=options.allow_duplicates)
-                for name, rows in predictions.items()
-            }
-            if warehouse is not None and method.groupings:
-                from medeval.tasks.mimic3.groups import read_attributes
-
-                some = next(iter(joined.values()))
-                attributes = read_attributes(warehouse, some, method.groupings)
-        return Inputs(joined, listfile, data_class, attributes)
+                truth = read_file(cls, Path(options.listfile), is_listfile=True)
+            else:
+                truth = cls.listed_rows(warehouse)
+            joined = [
+                join(cls, truth, rows, allow_duplicates=options.allow_duplicates)
+                for rows in predictions
+            ]
+            groups = {}
+            if method.groupings:
+                groups = read_groups(warehouse, joined[0], method.groupings)
+        clusters = numbered_clusters(joined[0], method.cluster)
+        return truth, [replace(rows, clusters=clusters, groups=groups) for rows in joined]
 
     @classmethod
-    def listed_rows(cls, warehouse: Warehouse) -> tuple[Rows, str]:
-        """Return the test rows, byte for byte as `export` writes them, and their data class.
+    def listed_rows(cls, warehouse: Warehouse) -> Rows:
+        """Return the test rows, byte for byte as `export` writes them.
 
         The rows take the way through the listfile's text on purpose: truth and hours are then
         rounded as in the file that a model was given, and the hash is that of the exported file.
@@ -352,7 +325,7 @@ class IcuTask(Task):
             lines += batch
         name = f"{listed} (test rows, target {warehouse.target.name})"
         rows = read_rows(cls, name, b"".join(lines), is_listfile=True)
-        return rows, read_source(warehouse, FLOOR)["data_class"]
+        return replace(rows, data_class=read_source(warehouse, FLOOR)["data_class"])
 
 
 class InHospitalMortality(IcuTask):

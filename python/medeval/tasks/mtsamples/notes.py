@@ -13,9 +13,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from medeval.data_class import OPEN
 from medeval.errors import UserError
 from medeval.files import read_strict, strict_decoder, unpacked
+from medeval.text import OPEN
 
 # DuckDB reads no longer object out of JSON Lines.
 LONGEST_LINE = 16 * 1024 * 1024

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
@@ -30,7 +29,7 @@ from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore, paired_differences
-from medeval.text import split_thinking
+from medeval.text import split_thinking, strictest
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury

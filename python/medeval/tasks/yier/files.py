@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.files import strict_decoder
 from medeval.json_reader import Allowances, tolerant_value
 from medeval.sources import project_root
+from medeval.text import OPEN, strictest
 
 Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
 Raw = dict[str, Any]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
 
-from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
@@ -33,6 +32,7 @@ from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
 from medeval.tasks.yier.files import Document, class_of, read_file
 from medeval.tasks.yier.questions import Answered, Record, left_out_words, total, usable_records
+from medeval.text import strictest
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
