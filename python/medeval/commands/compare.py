@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.table import Table
 
 from medeval.commands.options import command_flags
 from medeval.commands.score import meant, resume_again, write_json
 from medeval.errors import UserError
 from medeval.tasks import registry
+from medeval.tasks.run_record import facts_of_run, read_record
+from medeval.tasks.task import Comparison, Method
+from medeval.terminal import interval, show_results, shown, table_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from medeval.scoring.compare import Difference
-    from medeval.tasks.task import Comparison, Method
 
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
@@ -36,7 +37,6 @@ def compare(context: typer.Context, **given: Any) -> None:
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.terminal import show_results
 
     given |= context.obj["options"]
     runs: list[Path] = given["runs"]
@@ -80,8 +80,6 @@ def _of_runs(
             metric that there is not.
     """
     from medeval.scoring.compare import corrected
-    from medeval.tasks.run_record import facts_of_run, read_record
-    from medeval.tasks.task import Comparison
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
@@ -116,7 +114,6 @@ def _of_runs(
 def _table(letters: tuple[str, str], of_pair: Sequence[Difference], found: Comparison) -> Table:
     """Return a table of one pair: a row a metric, runs by their letters."""
     from medeval.scoring.compare import shown_p
-    from medeval.terminal import interval, shown, table_of
 
     pair = of_pair[0].first, of_pair[0].second
     areas = {metric: p for (*names, metric), p in found.areas.items() if (*names,) == pair}

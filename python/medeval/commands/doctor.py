@@ -12,11 +12,16 @@ from typing import Annotated, Any
 
 import typer
 
+from medeval.builds import open_built, recorded_build
 from medeval.commands.options import command_flags
 from medeval.errors import UserError
+from medeval.files import exposed, exposed_warehouse
+from medeval.inference.guard import read_endpoints
+from medeval.sources import project_root, variables
 from medeval.tasks import registry
 from medeval.tasks.task import DEMO, Check
 from medeval.terminal import Terminal, print_json, table_of
+from medeval.warehouse import load_target
 
 # Where dbt and the commands write, each with the variable that names another place.
 _PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
@@ -58,11 +63,6 @@ def _task_checks(given: Mapping[str, Any]) -> Iterator[Check]:
 
 def _setup(given: Mapping[str, Any]) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
-    from medeval.builds import open_built, recorded_build
-    from medeval.files import exposed, exposed_warehouse
-    from medeval.sources import project_root, variables
-    from medeval.warehouse import load_target
-
     target, endpoints, as_built = (given[name] for name in ("target", "endpoints", "as_built"))
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
@@ -111,8 +111,6 @@ def _setup(given: Mapping[str, Any]) -> Iterator[Check]:
 
 def _declared(endpoints: Path) -> list[tuple[str, bool, list[str]]]:
     """Return each declared endpoint: address, whether it is local, what its attestation lacks."""
-    from medeval.inference.guard import read_endpoints
-
     today = datetime.now(UTC).date()
     return [
         (address, one.runs_locally, [] if one.runs_locally else one.gaps(today))

@@ -7,17 +7,18 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from medeval.builds import build_command, newest_build, open_built, untested
 from medeval.commands.options import command_flags, flags_of, options_of
 from medeval.errors import UserError
+from medeval.export import MANIFEST, Request
+from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import benchmark_exports, chosen_exports
 from medeval.terminal import warn
-
-if TYPE_CHECKING:
-    from medeval.warehouse import Warehouse
+from medeval.warehouse import Warehouse, schema_name
 
 _EXPORTS = benchmark_exports()
 STANDARD_OUTPUT = Path("-")
@@ -38,10 +39,6 @@ def export(
 
     It holds the hashes of the files and where their rows come from.
     """
-    from medeval.builds import build_command, newest_build, open_built, untested
-    from medeval.export import Request
-    from medeval.warehouse import schema_name
-
     out, target = given["out"], given["target"]
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
     if given["format"] is not None:
@@ -89,8 +86,6 @@ def _write_tasks(names: list[str], given: dict[str, Any]) -> None:
     Raises:
         UserError: no task, no such runner, or one that is not installed.
     """
-    from medeval.tasks.options import parse_arguments
-
     if given["format"] != "lm-eval":
         raise UserError(f"--format {given['format']}: there is lm-eval.")
     if not names:
@@ -109,8 +104,6 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
     Raises:
         UserError: the export is several files.
     """
-    from medeval.export import MANIFEST, Request
-
     with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
         _EXPORTS[name].write(warehouse, Request(tasks, Path(folder), options))
         (place,) = Path(folder).iterdir()

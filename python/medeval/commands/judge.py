@@ -15,16 +15,22 @@ import typer
 
 from medeval.commands.graceful_exit import command_of, graceful_exit, same_command, with_flags
 from medeval.commands.options import amount, command_flags, read_price_file
+from medeval.commands.progress import cost_of, shown_progress
 from medeval.errors import UserError
+from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
+from medeval.inference.run import AUDIT, RunConfig
+from medeval.inference.types import Outcome
+from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge, Jury, jury_of
+from medeval.judging.rubric import Rubric, named_rubric
+from medeval.tasks import judged, registry
+from medeval.tasks.judged import chosen_jury, judging_of, rubric_of
+from medeval.tasks.run_record import RunRecord, read_record
+from medeval.tasks.task import AskedTask
+from medeval.terminal import Terminal, table_of, warn
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
-    from medeval.inference.run import RunConfig
-    from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
-    from medeval.judging.rubric import Rubric
-    from medeval.tasks.run_record import RunRecord
-    from medeval.tasks.task import AskedTask
 
 # What is said of a judging apart from who judges; see `Jury`.
 _CHOICES = {"pooling": "jury", "repeats": "judge_repeats", "re_asks": "re_asks"}
@@ -42,9 +48,6 @@ def judge(
     folder of their own in the run's. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
-    from medeval.tasks import registry
-    from medeval.tasks.run_record import read_record
-
     record = read_record(run)
     task = registry.resume(record)
     again = same_command()
@@ -75,13 +78,11 @@ def named_jury(
     Raises:
         UserError: a choice that cannot be meant, or there is no such rubric.
     """
-    from medeval.judging.jury import KEY_VARIABLE, jury_of
-
     if given["judge_api_key"] is not None:
         os.environ[KEY_VARIABLE] = given["judge_api_key"]
-    more = {**_choices(given), **_other_rubric(given, task)}
     addresses = given["judge_base_url"] or ()
     if models := given["judge_model"] or ([default] if default else []):
+        more = {**_choices(given), **_other_rubric(given, task)}
         return jury_of(models, addresses, given["judge_key_variable"], **more)
     if addresses:
         raise UserError("--judge-base-url without --judge-model: name the judge.")
@@ -90,8 +91,6 @@ def named_jury(
 
 def chosen(given: Mapping[str, Any], task: AskedTask, record: RunRecord) -> Jury:
     """Return the judging of a run that is gone on with, or a new one; see `chosen_jury`."""
-    from medeval.tasks.judged import chosen_jury, rubric_of
-
     if given["rubric"] is None and not any(one.rubric for one in record.judgings):
         rubric_of(task)  # raises where it is not judged
     default = None if record.judgings else getattr(task, "default_judge", None)
@@ -108,8 +107,6 @@ def _choices(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _other_rubric(given: Mapping[str, Any], task: AskedTask | None) -> dict[str, Rubric | None]:
     """Return the rubric for a record if one is named: None for the task's own."""
-    from medeval.judging.rubric import named_rubric
-
     if not given["rubric"]:
         return {}
     own, rubric = getattr(task, "rubric", None), named_rubric(given["rubric"])
@@ -129,8 +126,6 @@ def unnamed(given: Mapping[str, Any], jury: Jury) -> dict[str, str]:
     A record may name any variable and any address. Of itself the usual variable goes to the usual
     address, and nothing else anywhere.
     """
-    from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge
-
     known = given["judge_key_variable"] or (given["judge_api_key"] and KEY_VARIABLE)
     for judge in with_key(given, jury).judges:
         is_named = bool(given["judge_model"]) or judge.base_url == Judge(judge.model).endpoint
@@ -152,15 +147,12 @@ def take_judges(given: dict[str, Any], options: dict[str, Any]) -> None:
         UserError: one of them is no text, nor a list of texts, or it is empty.
     """
     for name in ("judge_model", "judge_base_url", "judge_api_key"):
-        value = options.pop(name, None)
-        if value is None:
+        if (value := options.pop(name, None)) is None:
             continue
         is_one = name == "judge_api_key"
         texts = value if isinstance(value, list) and not is_one else [value]
-        if not all(isinstance(text, str) for text in texts):
-            raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
-        if not texts or not all(map(str.strip, texts)):
-            raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise UserError(f"--env-args: {name} is empty, or no text. Say what is meant.")
         given[name] = given[name] or (texts[0] if is_one else texts)
 
 
@@ -193,9 +185,6 @@ def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
         UserError: the task is not judged, there is no key, or the answers may not be sent to a
             judge.
     """
-    from medeval.inference.guard import DataUseGuard, read_endpoints
-    from medeval.tasks.judged import rubric_of
-
     rubric = rubric_of(task, jury)
     guard = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
     is_open = all(item.is_open for item in task.items())
@@ -209,9 +198,6 @@ def judges_asked(given: Mapping[str, Any]) -> RunConfig:
     Raises:
         UserError: the limit is no amount of money, or there are no such prices.
     """
-    from medeval.inference.run import RunConfig
-    from medeval.inference.types import Outcome
-
     return RunConfig(
         concurrency=given["concurrency"],
         prices=read_price_file(given["prices"]),
@@ -227,13 +213,8 @@ def judge_and_tell(
 
     The counts of verdicts, what each judge took, and what must not be overlooked.
     """
-    from medeval.commands.progress import cost_of, shown_progress
-    from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
-    from medeval.inference.run import AUDIT
     from medeval.judging.results import counted
     from medeval.judging.verdict import OF_VERDICTS
-    from medeval.tasks import judged
-    from medeval.terminal import Terminal, table_of, warn
 
     currency = config.prices.currency
     with shown_progress(currency) as show:
@@ -262,8 +243,5 @@ def judge_and_tell(
 
 def verdicts_kept(task: AskedTask, folder: Path, jury: Jury) -> str:
     """Say how far the judging of a run is."""
-    from medeval.tasks.judged import judging_of
-    from medeval.tasks.run_record import read_record
-
     kept, due = judging_of(task, read_record(folder), jury).verdicts()
     return f"{kept:,} of {due:,} verdicts are kept"

@@ -12,21 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from rich.table import Table
 
 import medeval
 from medeval.commands import judge as judging
 from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.options import command_flags
+from medeval.commands.progress import shown_progress
 from medeval.errors import UserError
+from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.run import AUDIT
+from medeval.judging.jury import AUDIT_REPORT, DEFAULT_JUDGE, Jury
+from medeval.judging.rubric import Rubric, named_rubric
+from medeval.tasks import registry
+from medeval.tasks.judged import judging_of, rubric_of
+from medeval.tasks.run_record import RUNS, RunRecord, read_record
+from medeval.terminal import Terminal, require_writable, table_of, warn
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from medeval.judging.jury import Jury
-    from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RunRecord
 
 _MOST_WITH_GAPS = 8
 
@@ -51,17 +56,11 @@ def judge_audit(
     run's own judging stays as it is. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
-    from medeval.commands.progress import shown_progress
-    from medeval.inference.guard import DataUseGuard, read_endpoints
-    from medeval.inference.run import AUDIT
     from medeval.judging import audit
     from medeval.judging.human import read_human_ratings
     from medeval.judging.injection import AttackFile
-    from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal, require_writable, warn
 
     human, out = given["human"], given["out"]
     if out is not None:
@@ -117,10 +116,7 @@ def judge_audit(
 def _weak_answers(given: Mapping[str, Any]) -> Judging:
     """Return the weak answers that come along, and who judges them."""
     from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
-    from medeval.judging.jury import DEFAULT_JUDGE
-    from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RUNS
 
     weak = WeakAnswers.read(WEAK_ANSWERS)
     jury = cast("Jury", judging.named_jury(given, default=DEFAULT_JUDGE))
@@ -137,9 +133,6 @@ def _answers(record: RunRecord, given: Mapping[str, Any]) -> Judging:
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
-    from medeval.tasks import registry
-    from medeval.tasks.judged import judging_of, rubric_of
-
     task = registry.resume(record)
     jury = judging.chosen(given, task, record)
     if jury.folder not in {one.folder for one in record.judgings}:
@@ -220,8 +213,6 @@ def _table(
     A name that stands in the row above too is not said again.
     """
     from rich import box
-
-    from medeval.terminal import table_of
 
     names = columns.index("answers")
     told = [

@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from medeval.commands.options import command_flags, flag, flags_of, options_of
 from medeval.errors import UserError
-from medeval.sources import LoadRequest
+from medeval.sources import (
+    LoadRequest,
+    Source,
+    project_root,
+    project_variable,
+    source_place,
+    sources,
+    variables_set,
+)
 from medeval.tasks.registry import LOADERS, RAW_KINDS
-
-if TYPE_CHECKING:
-    from medeval.sources import Source
+from medeval.terminal import Terminal, table_of
+from medeval.warehouse import load_target
 
 DEFAULT_TARGET = "postgres"
 _LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
@@ -35,8 +42,6 @@ def load(
     **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL, all tables or none."""
-    from medeval.sources import project_root, sources
-
     root = project_root()
     of_tables = [*sources(root).values()]
     plans = [plan for plan in of_tables if plan.kind == kind]
@@ -67,9 +72,6 @@ def load(
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
     from medeval.load import Part, load_parts
     from medeval.raw_files import read_cohort_file
-    from medeval.sources import project_variable
-    from medeval.terminal import Terminal, table_of
-    from medeval.warehouse import load_target
 
     if request.schema is not None and len(plans) > 1:
         raise UserError(
@@ -100,8 +102,6 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
     The first source is in the folder that the user names; the others are in it too, unless a
     variable names another place. Without a folder the variables name them, else the demo's.
     """
-    from medeval.sources import source_place, variables_set
-
     metas = [plan.meta for plan in plans]
     variables = [meta["directory_variable"] for meta in metas]
     folders: dict[str, Path | None] = {}

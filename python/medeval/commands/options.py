@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -11,17 +11,15 @@ from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from medeval.errors import UserError
+from medeval.inference.cost import Prices, read_prices
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
-
-if TYPE_CHECKING:
-    from medeval.inference.cost import Prices
 
 # Lifts the limit on cost that a run was begun with.
 UNLIMITED = "none"
@@ -118,8 +116,6 @@ def read_price_file(path: Path | None) -> Prices:
     Raises:
         UserError: it cannot be read.
     """
-    from medeval.inference.cost import Prices, read_prices
-
     return Prices() if path is None else read_prices(path)
 
 
@@ -191,12 +187,7 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
         kind: the options; a field's description is the flag's help.
         panel: of the help that shows them.
     """
-    app = typer.Typer(add_completion=False)
-    app.command()(_given_flags(list(_task_parameters(kind, panel)), lambda **given: None))
-    return typer.main.get_command(app).params
-
-
-def _task_parameters(kind: type[TaskOptions], panel: str) -> Iterator[Parameter]:
+    flags = []
     for name, field in kind.model_fields.items():
         if field.exclude:
             continue
@@ -224,7 +215,10 @@ def _task_parameters(kind: type[TaskOptions], panel: str) -> Iterator[Parameter]
                 if hasattr(one, bound)
             },
         )
-        yield _parameter(name, default=None, annotation=Annotated[own | None, option])
+        flags.append(_parameter(name, default=None, annotation=Annotated[own | None, option]))
+    app = typer.Typer(add_completion=False)
+    app.command()(_given_flags(flags, lambda **given: None))
+    return typer.main.get_command(app).params
 
 
 def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from rich.table import Table
+
+from medeval.inference.cost import Spent
+from medeval.inference.run import Progress as Sums
 from medeval.terminal import Terminal, table_of
 from medeval.text import visible
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from medeval.inference.cost import Spent
-    from medeval.inference.run import Progress as Sums
 
 
 @contextmanager

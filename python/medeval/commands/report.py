@@ -10,6 +10,7 @@ from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS
+from medeval.terminal import Terminal, print_json, shown, table_of
 
 
 @command_flags("report")
@@ -56,7 +57,6 @@ def report(**given: Any) -> None:
 def _show_runs(folder: Path, *, as_json: bool) -> None:
     """List the runs of a folder, with the headline metric of those that are scored."""
     from medeval.api import runs
-    from medeval.terminal import Terminal, print_json, shown, table_of
 
     found = runs(folder).astype(object)
     rows = found.where(found.notna(), None).to_dict("records")

@@ -89,7 +89,13 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     named, model = given["task"], given["model"] or (DEMO if given["show_prompt"] else None)
     if named is None:
         raise UserError("Name a task with --task, or a run to resume: --resume.")
-    task = registry.start(named, _own_options(given, options))
+    kinds = {name: registry.task_class(registry.canonical_name(name)) for name in given["tasks"]}
+    own = kinds[named].Options
+    # An option goes to the tasks that have it, and to all if none has it.
+    others = {option for kind in kinds.values() for option in kind.Options.model_fields}
+    options |= given_options(own, given)
+    unwanted = others.difference(own.model_fields)
+    task = registry.start(named, {name: options[name] for name in options if name not in unwanted})
     if model is None:
         raise UserError("Name a model with --model, or a run to resume: --resume.")
     who = model, given["base_url"], given["key_variable"]
@@ -136,19 +142,6 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         judging.check_before(task, jury, given["endpoints"])
         run.update(JUDGINGS, judgings_with(record, jury))
     return run
-
-
-def _own_options(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of one task, of those for all tasks that are named.
-
-    An option goes to the tasks that have it, and to all if none has it.
-    """
-    kinds = {name: registry.task_class(registry.canonical_name(name)) for name in given["tasks"]}
-    kind = kinds[given["task"]].Options
-    others = {option for one in kinds.values() for option in one.Options.model_fields}
-    own = {**options, **given_options(kind, given)}
-    others.difference_update(kind.model_fields)
-    return {name: value for name, value in own.items() if name not in others}
 
 
 def _show_prompt(task: AskedTask) -> None:

@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from rich.table import Table
 
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError
+from medeval.inference.journal import read_journal
+from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from medeval.tasks.task import Method, Task, TaskScore
+from medeval.tasks.options import read_options
+from medeval.tasks.run_record import read_record, warning_of_cut_prompts
+from medeval.tasks.task import AskedTask, Method, Task, TaskScore
+from medeval.terminal import interval, require_writable, show_results, shown, table_of, warn
 
 
 @command_flags("score")
@@ -35,12 +37,7 @@ def score(context: typer.Context, **given: Any) -> None:
     python -m medeval score --task phenotyping predictions.csv --by sex
     """
     # Here, not above: every other command starts without these.
-    from medeval.inference.journal import read_journal
-    from medeval.inference.run import RESPONSES
     from medeval.tasks.for_reports import group_tables, report_of
-    from medeval.tasks.run_record import read_record, warning_of_cut_prompts
-    from medeval.tasks.task import AskedTask
-    from medeval.terminal import show_results, table_of, warn
 
     given |= context.obj["options"]
     path: Path | None = given["path"]
@@ -117,10 +114,6 @@ def meant(
     Raises:
         UserError: no task, an option that cannot be meant, or no place for the results.
     """
-    from medeval.tasks.options import read_options
-    from medeval.tasks.task import Method
-    from medeval.terminal import require_writable
-
     given["json"] = given["json"] or str(given["out"]) == "-"
     if given["json"]:
         given["out"] = None
@@ -149,8 +142,6 @@ def _values_of(scored: TaskScore) -> tuple[Table, list[str]]:
 
     Below them what became of the items, and of the verdicts.
     """
-    from medeval.terminal import interval, shown, table_of
-
     result, told, said = scored.result, scored.result.metadata, []
     has_undefined = bool(told.get("undefined"))
     has_coverage = any("coverage" in about for about in told["metrics"].values())

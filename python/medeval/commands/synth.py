@@ -11,6 +11,7 @@ import typer
 import medeval
 from medeval.commands.options import command_flags
 from medeval.errors import UserError
+from medeval.sources import project_root
 from medeval.tasks.registry import RAW_KINDS
 
 
@@ -25,8 +26,6 @@ def synth(
     """
     from rich.console import Console
     from rich.progress import Progress
-
-    from medeval.sources import project_root
 
     # The checkout that this package is in, else the one that the user is in.
     roots = [Path(medeval.__file__).resolve().parents[2]]

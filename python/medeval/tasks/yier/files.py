@@ -140,18 +140,21 @@ def parse(text: str) -> Document:
         is_lines = is_lines and "\n" not in text[place:end]
         is_lines = is_lines and (is_last or "\n" in text[end:following])
         place = following
-    if not values:
-        return Document([], "empty")
-    if len(values) == 1:
-        return replace(_one_value(values[0]), repaired=is_repaired)
     layout: Layout = "lines" if is_lines else "sequence"
-    return Document(_objects(values, f"the {layout}"), layout, is_repaired)
+    found = Document(values, layout, is_repaired) if values else Document([], "empty")
+    if len(values) == 1:
+        found = replace(_of_one_value(values[0]), repaired=is_repaired)
+    where = f"list {found.key}" if found.key else found.layout
+    for number, value in enumerate(found.records, start=1):
+        if not isinstance(value, dict):
+            raise LayoutError(f"item {number:,} of the {where} is no record (no JSON object)")
+    return found
 
 
-def _one_value(value: Any) -> Document:
-    """Return the records of an array, of an object around a list, or of one record."""
+def _of_one_value(value: Any) -> Document:
+    """Return what is in an array, in an object around a list, or one record."""
     if isinstance(value, list):
-        return Document(_objects(value, "the array"), "array")
+        return Document(value, "array")
     if not isinstance(value, dict):
         raise LayoutError("neither a record nor a list of records")
     keys = [key for key in _WRAPPERS if isinstance(value.get(key), list)]
@@ -159,15 +162,8 @@ def _one_value(value: Any) -> Document:
         return Document([value], "object")
     if len(keys) > 1:
         raise LayoutError(f"lists under {' and '.join(keys)}; only one can be the records")
-    records = _objects(value[keys[0]], f"the list {keys[0]}")
-    return Document(records, "wrapped", envelope={**value, keys[0]: []}, key=keys[0])
-
-
-def _objects(values: list[Any], where: str) -> list[Raw]:
-    for number, value in enumerate(values, start=1):
-        if not isinstance(value, dict):
-            raise LayoutError(f"item {number:,} of {where} is no record (no JSON object)")
-    return values
+    key = keys[0]
+    return Document(value[key], "wrapped", envelope={**value, key: []}, key=key)
 
 
 def as_text(document: Document, to: Literal["array", "lines"] | None = None) -> str:
