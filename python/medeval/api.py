@@ -188,11 +188,6 @@ def scores(*folders: str | Path) -> pd.DataFrame:
                         "metric": metric,
                         "is_headline": metric == told.get("headline"),
                         "value": result.metrics_results.get(metric),
-                        **(
-                            ends.model_dump(include={"low", "high", "level", "method"})
-                            if ends
-                            else {}
-                        ),
                         "n": about.get("n"),
                         "n_undefined": about.get("n_undefined", 0),
                         "data_sha256": told.get("data", {}).get("sha256"),

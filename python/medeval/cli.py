@@ -15,19 +15,17 @@ from typing import Annotated, Any
 import typer
 
 import medeval
-from medeval.commands import (
-    compare,
-    doctor,
-    export,
-    judge,
-    judge_audit,
-    load,
-    report,
-    run,
-    score,
-    synth,
-)
-from medeval.commands.options import CompareCommand, ScoreCommand, TaskCommand
+from medeval.commands.compare import compare
+from medeval.commands.doctor import doctor, models, tasks
+from medeval.commands.export import export
+from medeval.commands.judge import judge
+from medeval.commands.judge_audit import judge_audit
+from medeval.commands.load import load
+from medeval.commands.options import Command
+from medeval.commands.report import report
+from medeval.commands.run import predict, run
+from medeval.commands.score import score
+from medeval.commands.synth import synth
 from medeval.errors import UserError
 from medeval.files import UMASK
 from medeval.tasks import registry
@@ -39,20 +37,11 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-app.command("synth")(synth.synth)
-app.command("load")(load.load)
-app.command("export")(export.export)
-app.command("run", cls=TaskCommand)(run.run)
-app.command("judge")(judge.judge)
-app.command("judge-audit")(judge_audit.judge_audit)
-app.command("predict")(run.predict)
-app.command("score", cls=ScoreCommand)(score.score)
-app.command("compare", cls=CompareCommand)(compare.compare)
-app.command("report")(report.report)
-app.command("tasks")(doctor.tasks)
-app.command("models")(doctor.models)
-app.command("doctor")(doctor.doctor)
+_COMMANDS = (synth, load, export, run, judge, judge_audit, predict, score, compare, report)
+for command in (*_COMMANDS, tasks, models, doctor):
+    app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():
     app.add_typer(group, name=name)
 

@@ -6,10 +6,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -113,11 +113,22 @@ def warn(*sentences: str) -> None:
         print(f"medeval: {sentence}", file=sys.stderr)
 
 
-def table_of(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table whose cells may break where a terminal is narrow."""
+def table_of(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, names: int | None = None
+) -> Table:
+    """Return a table; where a terminal is narrow names are folded, and numbers stay whole.
+
+    Args:
+        title: above it.
+        columns: what stands above each.
+        rows: their cells.
+        names: so many columns are names, and numbers the others; None for names alone.
+    """
     table = Table(title=title)
-    for name in columns:
-        table.add_column(name, overflow="fold")
+    for place, column in enumerate(columns):
+        is_number = names is not None and place >= names
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(column, overflow="fold", justify=justify, no_wrap=is_number)
     for row in rows:
         table.add_row(*row)
     return table

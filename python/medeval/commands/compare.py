@@ -5,84 +5,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import chain, combinations, count
+from itertools import combinations
 from pathlib import Path
-from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.table import Table
 
-from medeval.commands.options import flags_in, with_options
+from medeval.commands.options import command_flags
 from medeval.commands.score import meant, resume_again, write_json
 from medeval.errors import UserError
 from medeval.tasks import registry
+from medeval.tasks.run_record import facts_of_run, read_record
+from medeval.tasks.task import Comparison, Method
+from medeval.terminal import interval, show_results, shown, table_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from medeval.scoring.compare import Difference
-    from medeval.tasks.task import Comparison, Method
 
-# Of predictions, whose rows are the same for all metrics.
-NO_N = ("n", None)
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
 
-def _compare(context: typer.Context, **given: Any) -> None:
-    """Compare runs or predictions: which is better, and which cannot be told apart.
+@command_flags("compare")
+def compare(context: typer.Context, **given: Any) -> None:
+    """Compare runs or predictions: which is better?
+
+    Or can they not be told apart?
 
     All are scored on the same resamples. p values are corrected for the number of comparisons
     (Holm: all pairs, all metrics).
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.terminal import show_results
 
     given |= context.obj["options"]
     runs: list[Path] = given["runs"]
     name, kind, method = meant(given, runs[0], "folders of runs")
     found = kind.compare_files(runs, name, given["metric"] or [], method)
     found = found or _of_runs(name, runs, method, given)
-    pairs: dict[tuple[str, str], list[Difference]] = {}
-    for entry in found.differences:
-        pairs.setdefault((entry.first, entry.second), []).append(entry)
-    # A short name for each run, in the order in which they were named.
+    # A letter for each run, in the order in which they were named; after Z R27 and so on.
     named = dict.fromkeys(run for one in found.differences for run in (one.first, one.second))
-    letters = dict(zip(named, chain(ascii_uppercase, (f"R{at}" for at in count(27))), strict=False))
-    said = [
-        sentence
-        for of_pair in pairs.values()
-        for sentence in pair_sentences(
-            [replace(one, first=letters[one.first], second=letters[one.second]) for one in of_pair],
-            found.names,
-        )
-    ]
-    content = {
-        **found.content,
-        "comparisons": [
-            {
-                **{key: value for key, value in asdict(one).items() if (key, value) != NO_N},
-                "sentence": sentence(one),
-            }
-            for one in found.differences
-        ],
-    }
+    letters = {run: chr(65 + at) if at < 26 else f"R{at + 1}" for at, run in enumerate(named)}
+    tables, said, comparisons = [], [], []
+    for pair in dict.fromkeys((one.first, one.second) for one in found.differences):
+        of_pair = [one for one in found.differences if (one.first, one.second) == pair]
+        first, second = (letters[run] for run in pair)
+        tables.append(_table((first, second), of_pair, found))
+        short = [replace(one, first=first, second=second) for one in of_pair]
+        said += pair_sentences(short, found.names)
+    for one in found.differences:
+        about = {**asdict(one), "sentence": sentence(one)}
+        # Predictions have the same rows for all metrics.
+        comparisons.append({key: about[key] for key in about if (key, about[key]) != ("n", None)})
+    content = {**found.content, "comparisons": comparisons}
     out = given["out"]
-    files = {} if out is None else {out: partial(write_json, content=content, bare_nan=False)}
     legend = [f"{letter}: {run}" for run, letter in letters.items()]
-    tables = [_table(pair, of_pair, found, letters) for pair, of_pair in pairs.items()]
-    sentences = [*legend, *said, *found.sentences, NOT_EQUAL]
     show_results(
         tables,
-        sentences,
+        [*legend, *said, *found.sentences, NOT_EQUAL],
         warnings=found.warnings,
-        files=files,
+        files={} if out is None else {out: partial(write_json, content=content)},
         content=content,
         as_json=given["json"],
     )
-
-
-compare = with_options(_compare, flags_in("compare_flags.toml"))
 
 
 def _of_runs(
@@ -95,8 +80,6 @@ def _of_runs(
             metric that there is not.
     """
     from medeval.scoring.compare import corrected
-    from medeval.tasks.run_record import facts_of_run, read_record
-    from medeval.tasks.task import Comparison
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
@@ -104,8 +87,7 @@ def _of_runs(
     records = [read_record(folder, name) for folder in folders]
     runs = [(record, registry.resume(record, moved, given["task"])) for record in records]
     for record, asked in runs:
-        missing = facts_of_run(record, asked.items(record.limit))["not_asked"]
-        if missing:
+        if missing := facts_of_run(record, asked.items(record.limit))["not_asked"]:
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
                 f" before it is whole. `{resume_again(record.folder, moved)}`."
@@ -124,47 +106,31 @@ def _of_runs(
         f"{method.n_iters:,} paired resamples of the items, seed {method.seed}; p values by random"
         f" exchanges, corrected for {len(found):,} comparisons (Holm)"
     )
-    content: dict[str, Any] = {
-        "task": name,
-        "comparisons": [],
-        "n_iters": method.n_iters,
-        "seed": method.seed,
-        "correction": "Holm over all pairs and metrics",
-    }
+    content = {"task": name, "comparisons": [], "n_iters": method.n_iters, "seed": method.seed}
+    content["correction"] = "Holm over all pairs and metrics"
     return Comparison(found, [said], content)
 
 
-def _table(
-    pair: tuple[str, str],
-    found: Sequence[Difference],
-    all_found: Comparison,
-    letters: Mapping[str, str],
-) -> Table:
+def _table(letters: tuple[str, str], of_pair: Sequence[Difference], found: Comparison) -> Table:
     """Return a table of one pair: a row a metric, runs by their letters."""
-    from rich.table import Table
-
     from medeval.scoring.compare import shown_p
-    from medeval.terminal import interval, shown
 
-    areas = {metric: p for (*names, metric), p in all_found.areas.items() if (*names,) == pair}
-    first, second = (letters[run] for run in pair)
-    table = Table(title=f"{first} and {second}", title_justify="left")
-    table.add_column("metric", no_wrap=True)
-    has_n = any(entry.n is not None for entry in found)
-    # Broken by hand, so that all fits a terminal of 80 columns.
-    headers = [first, second, f"{first} - {second}", "95 % interval", "p\n(Holm)"]
-    for header in [*headers, *["DeLong\n(Holm)"] * bool(areas), *["n"] * has_n]:
-        table.add_column(header, justify="right", no_wrap=True)
-    for entry in found:
-        p_values = [entry.adjusted_p]
-        if areas:
-            p_values.append(areas.get(entry.metric))
+    pair = of_pair[0].first, of_pair[0].second
+    areas = {metric: p for (*names, metric), p in found.areas.items() if (*names,) == pair}
+    has_n = any(one.n is not None for one in of_pair)
+    rows = []
+    for one in of_pair:
+        p_values = [one.adjusted_p, *[areas.get(one.metric)] * bool(areas)]
         cells = [
-            all_found.names.get(entry.metric, entry.metric),
-            *map(shown, (entry.first_value, entry.second_value, entry.difference)),
-            interval(entry.low, entry.high),
+            found.names.get(one.metric, one.metric),
+            *map(shown, (one.first_value, one.second_value, one.difference)),
+            interval(one.low, one.high),
             *("" if p is None else shown_p(p).replace("below ", "<") for p in p_values),
-            *["" if entry.n is None else f"{entry.n:,}"] * has_n,
         ]
-        table.add_row(*cells)
+        rows.append(cells + ["" if one.n is None else f"{one.n:,}"] * has_n)
+    # Broken by hand, so that all fits a terminal of 80 columns.
+    columns = ["metric", *letters, " - ".join(letters), "95 % interval", "p\n(Holm)"]
+    columns += [*["DeLong\n(Holm)"] * bool(areas), *["n"] * has_n]
+    table = table_of(" and ".join(letters), columns, rows, names=1)
+    table.title_justify = "left"
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,24 +12,29 @@ from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.options import flags_in, with_options
+from medeval.builds import open_built, recorded_build
+from medeval.commands.options import command_flags
 from medeval.errors import UserError
+from medeval.files import exposed, exposed_warehouse
+from medeval.inference.guard import read_endpoints
+from medeval.sources import project_root, variables
 from medeval.tasks import registry
 from medeval.tasks.task import DEMO, Check
 from medeval.terminal import Terminal, print_json, table_of
+from medeval.warehouse import load_target
 
 # Where dbt and the commands write, each with the variable that names another place.
 _PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
 
 
-def _doctor(**given: Any) -> None:
-    """Say what is wrong with this set-up, or check how a task is scored; exit code 1 if anything.
+@command_flags("doctor")
+def doctor(**given: Any) -> None:
+    """Say what is wrong with this set-up or a task's score.
 
-    Nothing is sent anywhere.
+    Exit code 1 if anything is. Nothing is sent anywhere.
     """
-    tasks, *set_up = (given[name] for name in ("task", "target", "endpoints", "as_built"))
     found = []
-    for check in _task_checks(tasks, given["as_built"]) if tasks else _setup(*set_up):
+    for check in _task_checks(given) if given["task"] else _setup(given):
         found.append(check)
         if not given["json"]:
             # Each as soon as it is made.
@@ -40,32 +45,25 @@ def _doctor(**given: Any) -> None:
         raise typer.Exit(1)
 
 
-doctor = with_options(_doctor, flags_in("doctor_flags.toml"))
-
-
-def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
+def _task_checks(given: Mapping[str, Any]) -> Iterator[Check]:
     from medeval.tasks.medical import bundled
 
-    for named in [*registry.names(), *bundled()] if list(names) == ["all"] else names:
+    names = given["task"]
+    for named in [*registry.names(), *bundled()] if names == ["all"] else names:
         if not registry.is_known(named):
             registry.start(named, {})
         name = registry.canonical_name(named)
         try:
             recorded = registry.recorded_name(name)
-            for check in registry.task_class(name).self_check(name, as_built):
+            for check in registry.task_class(name).self_check(name, given["as_built"]):
                 yield replace(check, name=f"{recorded}: {check.name}")
         except UserError as error:
             yield Check(f"{named}: can be evaluated", False, str(error))
 
 
-def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
+def _setup(given: Mapping[str, Any]) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
-    from medeval.builds import open_built, recorded_build
-    from medeval.files import exposed, exposed_warehouse
-    from medeval.inference.guard import read_endpoints
-    from medeval.sources import project_root, variables
-    from medeval.warehouse import load_target
-
+    target, endpoints, as_built = (given[name] for name in ("target", "endpoints", "as_built"))
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
     try:
@@ -101,18 +99,23 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
     try:
-        declared = read_endpoints(endpoints)
+        declared = _declared(endpoints)
     except UserError as error:
         yield Check(f"{endpoints} can be read", False, str(error))
         return
-    today = datetime.now(UTC).date()
-    gaps = {
-        address: [] if one.runs_locally else one.gaps(today) for address, one in declared.items()
-    }
-    broken = [f"{address} ({', '.join(found)})" for address, found in gaps.items() if found]
+    broken = [f"{address} ({', '.join(gaps)})" for address, _, gaps in declared if gaps]
     told = f"{len(declared):,} declared" if declared else "none declared"
     name = "attestations hold" if broken else "endpoints for credentialed text"
     yield Check(name, not broken, "; ".join(broken) or told)
+
+
+def _declared(endpoints: Path) -> list[tuple[str, bool, list[str]]]:
+    """Return each declared endpoint: address, whether it is local, what its attestation lacks."""
+    today = datetime.now(UTC).date()
+    return [
+        (address, one.runs_locally, [] if one.runs_locally else one.gaps(today))
+        for address, one in read_endpoints(endpoints).items()
+    ]
 
 
 def tasks(
@@ -121,58 +124,43 @@ def tasks(
     """List the tasks, with what each is scored by."""
     from medeval.evaluation.task_registry import TaskRegistry
 
-    found: list[dict[str, Any]] = []
+    keys = ("task", "aliases", "answered_by", "scored_by", "items")
+    rows: list[tuple[str, list[str], str, str, int | None]] = []
     for name in registry.names():
         task = registry.task_class(name)
         aliases = [alias for alias, own in registry.ALIASES.items() if own == name]
-        found.append(
-            {
-                "task": name,
-                "aliases": aliases,
-                "answered_by": task.answered_by,
-                "scored_by": task.scored_by,
-                "items": None,
-            }
-        )
-    for one in TaskRegistry().list_available():
-        by = ", ".join(one.metrics)
-        own = {"task": one.task_id, "aliases": [], "answered_by": "run", "scored_by": by}
-        found.append({**own, "items": one.num_examples})
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (
-            ", ".join([str(one["task"]), *one["aliases"]]),
-            str(one["answered_by"]),
-            str(one["scored_by"]),
-            "" if one["items"] is None else f"{one['items']:,}",
-        )
-        for one in found
+        rows.append((name, aliases, task.answered_by, task.scored_by, None))
+    rows += [
+        (one.task_id, [], "run", ", ".join(one.metrics), one.num_examples)
+        for one in TaskRegistry().list_available()
     ]
-    Terminal().print(table_of("tasks", ("task", "answered by", "scored by", "items"), rows))
+    if as_json:
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
+    cells = [
+        (", ".join([name, *aliases]), by, metrics, "" if items is None else f"{items:,}")
+        for name, aliases, by, metrics, items in rows
+    ]
+    Terminal().print(table_of("tasks", ("task", "answered by", "scored by", "items"), cells))
     print("A task file of your own is named by its path: `run --task my_task.yaml`.")
 
 
-def _models(**given: Any) -> None:
-    """List the models that come along, and the endpoints that are declared."""
-    from medeval.inference.guard import read_endpoints
-
-    endpoints, as_json = given["endpoints"], given["json"]
-    baselines = {name: None for task in registry.classes() for name in task.BASELINES}
+@command_flags("models")
+def models(**given: Any) -> None:
+    """List the built-in models and the declared endpoints."""
+    endpoints = given["endpoints"]
+    baselines = dict.fromkeys(name for task in registry.classes() for name in task.BASELINES)
     rows = [
         (DEMO, "run: rules in this process, no network; shows the way, says nothing more"),
         ("FILE.py:FUNCTION", "run: your function, from the messages to the reply"),
         ("any name", "run: the model of an endpoint, --base-url"),
         *((name, "predict: a baseline of the ICU tasks") for name in baselines),
     ]
-    declared, today = read_endpoints(endpoints), datetime.now(UTC).date()
     states = []
-    for address, endpoint in declared.items():
-        gaps = [] if endpoint.runs_locally else endpoint.gaps(today)
-        ground = "local" if endpoint.runs_locally else "attested"
-        states.append((address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})"))
-    if as_json:
+    for address, is_local, gaps in _declared(endpoints):
+        may = f"may go ({'local' if is_local else 'attested'})"
+        states.append((address, f"refused: {', '.join(gaps)}" if gaps else may))
+    if given["json"]:
         print_json(
             {
                 "models": [{"model": model, "for": use} for model, use in rows],
@@ -181,11 +169,8 @@ def _models(**given: Any) -> None:
         )
         return
     Terminal().print(table_of("models", ("model", "for"), rows))
-    if not states:
+    if states:
+        title = f"endpoints declared in {endpoints}"
+        Terminal().print(table_of(title, ("address", "credentialed text"), states))
+    else:
         print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
-        return
-    title = f"endpoints declared in {endpoints}"
-    Terminal().print(table_of(title, ("address", "credentialed text"), states))
-
-
-models = with_options(_models, flags_in("models_flags.toml"))

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.options import flags_in, flags_of, options_of, with_options
+from medeval.builds import build_command, newest_build, open_built, untested
+from medeval.commands.options import command_flags, flags_of, options_of
 from medeval.errors import UserError
+from medeval.export import MANIFEST, Request
+from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import benchmark_exports, chosen_exports
-
-if TYPE_CHECKING:
-    from medeval.warehouse import Warehouse
+from medeval.terminal import warn
+from medeval.warehouse import Warehouse, schema_name
 
 _EXPORTS = benchmark_exports()
 STANDARD_OUTPUT = Path("-")
 
 
-def _export(
+@command_flags("export", [one.options for one in _EXPORTS.values()])
+def export(
     task: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,14 +35,11 @@ def _export(
     ] = None,
     **given: Any,
 ) -> None:
-    """Write the published tables as files, with a manifest of their hashes and their source."""
-    from medeval.builds import build_command, newest_build, open_built, untested
-    from medeval.export import Request
-    from medeval.warehouse import schema_name
+    """Write the published tables as files, with a manifest.
 
-    out, strict, target, as_built = (
-        given[name] for name in ("out", "strict", "target", "as_built")
-    )
+    It holds the hashes of the files and where their rows come from.
+    """
+    out, target = given["out"], given["target"]
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
     if given["format"] is not None:
         _write_tasks(task or [], given)
@@ -48,14 +49,14 @@ def _export(
         _check_options(given, list(chosen))
     if out == STANDARD_OUTPUT and [len(tasks) for tasks in chosen.values()] != [1]:
         raise UserError("--out - takes one task: name it with --task, or name a folder.")
-    with open_built(" ".join(chosen or _EXPORTS), target, as_built=as_built) as warehouse:
+    with open_built(" ".join(chosen or _EXPORTS), target, as_built=given["as_built"]) as warehouse:
         if not chosen:
             for name, one in _EXPORTS.items():
                 schema, command = schema_name(name), build_command(name, warehouse.target.name)
                 if any(warehouse.columns(schema, table) for table in one.tables):
                     chosen[name] = one.tasks
                 else:
-                    print(f"medeval: {name} is not built, left out ({command})", file=sys.stderr)
+                    warn(f"{name} is not built, left out ({command})")
             if not chosen:
                 command = build_command(" ".join(_EXPORTS), warehouse.target.name)
                 raise UserError(f"Nothing is built yet ({', '.join(_EXPORTS)}). Run `{command}`.")
@@ -63,7 +64,7 @@ def _export(
         # All are looked at before the first is written.
         builds = {name: newest_build(warehouse, name) for name in chosen}
         told = {name: untested(name, build, warehouse.target) for name, build in builds.items()}
-        if strict and any(told.values()):
+        if given["strict"] and any(told.values()):
             raise UserError(" ".join(filter(None, told.values())))
         for name, tasks in chosen.items():
             try:
@@ -76,12 +77,7 @@ def _export(
                 place = error.filename or out
                 raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error
             if told[name]:
-                print(f"medeval: {told[name]}", file=sys.stderr)
-
-
-export = with_options(
-    _export, flags_in("export_flags.toml"), [one.options for one in _EXPORTS.values()]
-)
+                warn(told[name])
 
 
 def _write_tasks(names: list[str], given: dict[str, Any]) -> None:
@@ -90,8 +86,6 @@ def _write_tasks(names: list[str], given: dict[str, Any]) -> None:
     Raises:
         UserError: no task, no such runner, or one that is not installed.
     """
-    from medeval.tasks.options import parse_arguments
-
     if given["format"] != "lm-eval":
         raise UserError(f"--format {given['format']}: there is lm-eval.")
     if not names:
@@ -110,8 +104,6 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
     Raises:
         UserError: the export is several files.
     """
-    from medeval.export import MANIFEST, Request
-
     with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
         _EXPORTS[name].write(warehouse, Request(tasks, Path(folder), options))
         (place,) = Path(folder).iterdir()
@@ -124,11 +116,10 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
                 f"{', …' if files[3:] else ''}). Name a folder."
             )
         with (place / files[0]["path"]).open("rb") as file:
-            while block := file.read(1 << 20):
-                sys.stdout.buffer.write(block)
+            shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         told = f"{files[0]['rows']:,} rows, data class {manifest['data_class']}"
-        print(f"medeval: {files[0]['path']}: {told}", file=sys.stderr)
+        warn(f"{files[0]['path']}: {told}")
 
 
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:

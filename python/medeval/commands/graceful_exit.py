@@ -7,20 +7,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from types import FrameType
-from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from medeval.tasks.run_record import RunRecord
-    from medeval.tasks.task_run import TaskRun
-
 # What shells report of a process that a signal has ended.
 _BY_SIGNAL = 128
-_KEYS = frozenset({"judge_api_key"})
+_KEY = "--judge-api-key"
 
 
 @contextmanager
@@ -79,9 +73,9 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def command_of(*words: object) -> str:
-    """Return a command line of this program."""
-    return shlex.join(["python", "-m", "medeval", *map(str, words)])
+def command_of(*words: object, named: Mapping[str, str] | None = None) -> str:
+    """Return a command line of this program; `named` are further flags with their values."""
+    return with_flags(shlex.join(["python", "-m", "medeval", *map(str, words)]), named or {})
 
 
 def with_flags(command: str, named: Mapping[str, str]) -> str:
@@ -89,54 +83,13 @@ def with_flags(command: str, named: Mapping[str, str]) -> str:
     return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
 
 
-def resume_command(run: TaskRun, given: Mapping[str, Any], *words: object) -> str:
-    """Return the command that resumes a run.
-
-    What the run keeps itself is left out, and so is what cannot keep it from going on.
-
-    Args:
-        run: of a task.
-        given: the flags of this start.
-        words: further ones of the command.
-    """
-    from medeval.tasks.run_record import read_record
-
-    record = read_record(run.folder)
-    # A key that was given by itself is not in it, nor that one was.
-    next_time = replace(given["judges"], models=(), key_variable=None)
-    missing = dict(run.choice.to_name)
-    for plan in () if given["no_judge"] else record.judgings[-1:]:
-        missing |= next_time.missing(given["judges"].with_key(plan))
-    return with_flags(resume_words(record, given, *words), missing)
-
-
-def resume_words(record: RunRecord, given: Mapping[str, Any], *words: object) -> str:
-    """Return the command that resumes a run whose record may decide all else."""
-    from medeval.tasks.task_run import ENDPOINTS
-
-    named: list[object] = ["run", "--resume", record.folder, *words]
-    if given["no_judge"] and record.judgings:
-        named.append("--no-judge")
-    if given["endpoints"] != ENDPOINTS:
-        named += ["--endpoints", given["endpoints"]]
-    return with_flags(command_of(*named), given["named_again"])
-
-
-def same_command(context: typer.Context, name: str) -> str:
-    """Return the command that was given, without a key.
-
-    Args:
-        context: of the command.
-        name: its name.
-    """
-    words: list[Any] = [name]
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if source is None or source.name != "COMMANDLINE" or parameter.name in _KEYS:
-            continue
-        given = context.params[parameter.name]
-        for value in given if isinstance(given, list | tuple) else [given]:
-            words += (
-                [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
-            )
+def same_command() -> str:
+    """Return the command that was given, without a key."""
+    words = []
+    given = iter(sys.argv[1:])
+    for word in given:
+        if word == _KEY:
+            next(given, None)
+        elif not word.startswith(f"{_KEY}="):
+            words.append(word)
     return command_of(*words)

@@ -5,34 +5,39 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from rich.table import Table
 
 import medeval
+from medeval.commands import judge as judging
 from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.judge import JudgeFlags, judges_asked, refuse_unnamed
-from medeval.commands.options import flags_in, with_options
+from medeval.commands.options import command_flags
+from medeval.commands.progress import shown_progress
 from medeval.errors import UserError
+from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.run import AUDIT
+from medeval.judging.jury import AUDIT_REPORT, DEFAULT_JUDGE, Jury
+from medeval.judging.rubric import Rubric, named_rubric
+from medeval.tasks import registry
+from medeval.tasks.judged import judging_of, rubric_of
+from medeval.tasks.run_record import RUNS, RunRecord, read_record
+from medeval.terminal import Terminal, require_writable, table_of, warn
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from medeval.judging.jury import Jury
-    from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RunRecord
 
 _MOST_WITH_GAPS = 8
 
 
-def _judge_audit(
-    context: typer.Context,
+@command_flags("judge_audit")
+def judge_audit(
     run: Annotated[
         Path | None,
         typer.Argument(
@@ -51,46 +56,38 @@ def _judge_audit(
     run's own judging stays as it is. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
-    from medeval.commands.progress import shown_progress
-    from medeval.inference.guard import DataUseGuard, read_endpoints
-    from medeval.inference.run import AUDIT
     from medeval.judging import audit
     from medeval.judging.agreement import read_human_ratings
     from medeval.judging.injection import AttackFile
-    from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal, require_writable, warn
 
     human, out = given["human"], given["out"]
     if out is not None:
         require_writable(out)
     if run is None and human is not None:
         raise UserError("--human needs the run whose answers were rated: name its folder.")
-    flags = JudgeFlags.of(given)
-    record = None if run is None else read_record(run)
-    judging = _weak_answers(flags) if record is None else _answers(record, flags)
-    folder, jury = run or judging.folder, judging.jury
-    again = same_command(context, "judge-audit")
+    record, again = None if run is None else read_record(run), same_command()
+    audited = _weak_answers(given) if record is None else _answers(record, given)
+    folder, jury = run or audited.folder, audited.jury
     if record is not None:
-        refuse_unnamed(record, flags.missing(jury), again)
-    ratings = None if human is None else read_human_ratings(human, judging.rubric)
-    named = [name.strip() for each in given["parts"] or () for name in each.split(",")]
-    options = judges_asked(given)
-    currency = options.prices.currency
+        judging.refuse_unnamed(record, judging.unnamed(given, jury), again)
+    ratings = None if human is None else read_human_ratings(human, audited.rubric)
+    parts = [name.strip() for each in given["parts"] or () for name in each.split(",")]
+    config = judging.judges_asked(given)
+    currency = config.prices.currency
 
     def kept() -> str:
-        count = verdicts_in(judging.folder, audit.FOLDER)
+        count = verdicts_in(audited.folder, audit.FOLDER)
         return f"{count:,} verdicts are kept; go on with `{again}`"
 
     with graceful_exit(kept), shown_progress(currency) as show:
         report = audit.audit(
-            judging,
-            options,
+            audited,
+            config,
             DataUseGuard(read_endpoints(given["endpoints"]), folder / AUDIT),
             show,
-            parts=[*filter(None, named)] or (audit.PARTS if run else (audit.ATTACKS,)),
+            parts=[*filter(None, parts)] or (audit.PARTS if run else (audit.ATTACKS,)),
             attacks=given["attacks"] and AttackFile.read(given["attacks"]),
             human=ratings,
         )
@@ -101,9 +98,9 @@ def _judge_audit(
         "versions": {"medeval": medeval.__version__},
         "run": record and record.folder.name,
         "task": record and record.task,
-        "answering_model": judging.answering_model or None,
-        "prompt_version": judging.prompt.version,
-        **judging.prompt.record(),
+        "answering_model": audited.answering_model or None,
+        "prompt_version": audited.prompt.version,
+        **audited.prompt.record(),
         **jury.model_dump(include={"repeats", "re_asks", "seed"}),
         **report,
     }
@@ -116,23 +113,18 @@ def _judge_audit(
         raise typer.Exit(1)
 
 
-judge_audit = with_options(_judge_audit, flags_in("judge_audit_flags.toml"))
-
-
-def _weak_answers(flags: JudgeFlags) -> Judging:
+def _weak_answers(given: Mapping[str, Any]) -> Judging:
     """Return the weak answers that come along, and who judges them."""
     from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
-    from medeval.judging.jury import DEFAULT_JUDGE
-    from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RUNS
 
-    weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(default=DEFAULT_JUDGE))
-    rubric = flags.rubric or named_rubric(weak.rubric)
+    weak = WeakAnswers.read(WEAK_ANSWERS)
+    jury = cast("Jury", judging.named_jury(given, default=DEFAULT_JUDGE))
+    rubric = named_rubric(given["rubric"] or weak.rubric)
     return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
 
 
-def _answers(record: RunRecord, flags: JudgeFlags) -> Judging:
+def _answers(record: RunRecord, given: Mapping[str, Any]) -> Judging:
     """Return the answers of a run, and who judges them.
 
     Those who judged the run before are asked nothing twice. Others get a folder that the run's
@@ -141,14 +133,11 @@ def _answers(record: RunRecord, flags: JudgeFlags) -> Judging:
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
-    from medeval.tasks import registry
-    from medeval.tasks.judged import judging_of, rubric_of
-
     task = registry.resume(record)
-    jury = flags.chosen(task, record)
+    jury = judging.chosen(given, task, record)
     if jury.folder not in {one.folder for one in record.judgings}:
         jury = jury.changed(folder=_folder_of(jury, rubric_of(task, jury)))
-    return judging_of(task, record, flags.with_key(jury))
+    return judging_of(task, record, judging.with_key(given, jury))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:
@@ -217,29 +206,26 @@ def shown(estimate: Mapping[str, Any]) -> str:
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None
 ) -> Table:
     """Return a table; the columns after the last one that names something are numbers.
 
     A name that stands in the row above too is not said again.
     """
     from rich import box
-    from rich.table import Table
 
-    # Eighty columns of a terminal have to do for the widest of them.
-    padding = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0)
-    style: dict[str, Any] = {"box": box.SIMPLE, "padding": padding, "pad_edge": False}
-    table = Table(title=title, title_justify="left", caption=caption, **style)
     names = columns.index("answers")
-    for place, name in enumerate(columns):
-        # On a narrow terminal names are folded, the heads of numbers stay as they are.
-        width = max(map(len, name.split())) if place >= names else None
-        justify: Any = "right" if place >= names else "left"
-        table.add_column(name, justify=justify, overflow="fold", min_width=width)
-    before: Sequence[str] = [""] * len(columns)
-    for row in rows:
-        is_same = [row[: n + 1] == before[: n + 1] for n in range(names)]
-        told = ["" if same else name for same, name in zip(is_same, row, strict=False)]
-        table.add_row(*told, *row[names:])
-        before = row
+    told = [
+        [
+            "" if place < names and above[: place + 1] == row[: place + 1] else cell
+            for place, cell in enumerate(row)
+        ]
+        for above, row in zip([[], *rows], rows, strict=False)
+    ]
+    table = table_of(title, columns, told, names=names)
+    table.title_justify, table.caption, table.box = "left", caption, box.SIMPLE
+    # Eighty columns of a terminal have to do for the widest of them.
+    table.padding, table.pad_edge = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0), False
+    for column, name in zip(table.columns[names:], columns[names:], strict=True):
+        column.no_wrap, column.min_width = False, max(map(len, name.split()))
     return table

@@ -5,27 +5,32 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.options import flags_in, flags_of, options_of, with_options
+from medeval.commands.options import command_flags, flag, flags_of, options_of
 from medeval.errors import UserError
-from medeval.sources import LoadRequest
+from medeval.sources import (
+    LoadRequest,
+    Source,
+    project_root,
+    project_variable,
+    source_place,
+    sources,
+    variables_set,
+)
 from medeval.tasks.registry import LOADERS, RAW_KINDS
-
-if TYPE_CHECKING:
-    from medeval.sources import Source
+from medeval.terminal import Terminal, table_of
+from medeval.warehouse import load_target
 
 DEFAULT_TARGET = "postgres"
 _LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
 
 
-def _load(
-    kind: Annotated[
-        str,
-        typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}."),
-    ],
+@command_flags("load", [loader.Options for loader in _LOADERS.values()])
+def load(
+    kind: Annotated[str, typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}.")],
     folder: Annotated[
         Path | None,
         typer.Argument(
@@ -36,9 +41,7 @@ def _load(
     ] = None,
     **given: Any,
 ) -> None:
-    """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
-    from medeval.sources import project_root, sources
-
+    """Copy raw files into PostgreSQL, all tables or none."""
     root = project_root()
     of_tables = [*sources(root).values()]
     plans = [plan for plan in of_tables if plan.kind == kind]
@@ -46,20 +49,17 @@ def _load(
     if kind not in known:
         raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
     for name, loader in _LOADERS.items():
-        if kind != name and flags_of(loader.Options, given):
-            flags = flags_of(loader.Options)
-            are = "is" if len(flags) == 1 else "are"
-            raise UserError(f"{' and '.join(flags)} {are} for {name}, not for {kind}.")
-    cohort_file = given["cohort_file"]
+        if kind != name and (flags := flags_of(loader.Options, given)):
+            raise UserError(f"{' and '.join(flags)}: for {name}, not for {kind}.")
+    cohort_file, target = given["cohort_file"], given["target"] or DEFAULT_TARGET
     if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    target = given["target"] or DEFAULT_TARGET
     request = LoadRequest(folder, given["schema"], given["replace"], target, root)
     if plans:
         _load_tables(plans, cohort_file, request)
         return
     options = options_of(_LOADERS[kind].Options, given)
-    unused = [f"--{one.name.replace('_', '-')}" for one in _FLAGS if given[one.name] != one.default]
+    unused = [flag(name) for name in ("schema", "replace", "target") if given[name]]
     if options.instead and unused:
         # A database is described, and another flag says that nothing is loaded.
         raise UserError(
@@ -69,33 +69,22 @@ def _load(
     _LOADERS[kind].load(request, options)
 
 
-_FLAGS = flags_in("load_flags.toml")
-load = with_options(_load, _FLAGS, [loader.Options for loader in _LOADERS.values()])
-
-
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
-    from rich.table import Table
-
     from medeval.load import Part, load_parts
     from medeval.raw_files import read_cohort_file
-    from medeval.sources import project_variable
-    from medeval.terminal import Terminal
-    from medeval.warehouse import load_target
 
     if request.schema is not None and len(plans) > 1:
         raise UserError(
             f"{plans[0].kind} fills {len(plans)} schemas, so --schema cannot name them: set the dbt"
             f" variables {', '.join(plan.schema_variable for plan in plans)} in dbt_project.yml."
         )
-    folders = _folders(plans, request)
-    parts = []
+    folders, parts = _folders(plans, request), []
     for plan in plans:
         admissions: list[int] = []
         # Without a list the models select the admissions.
-        chosen = plan.list_table and (
-            cohort_file or project_variable(plan.list_variable, request.root)
-        )
-        if chosen:
+        if plan.list_table and (
+            chosen := cohort_file or project_variable(plan.list_variable, request.root)
+        ):
             admissions = read_cohort_file(Path(chosen).expanduser())
             request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
         schema = request.schema or str(project_variable(plan.schema_variable, request.root))
@@ -103,13 +92,8 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
     target = load_target(request.target, request.root)
     loaded = load_parts(parts, target, replace=request.replace, say=request.say)
-    table = Table("table")
-    for name in ("rows", "seconds"):
-        table.add_column(name, justify="right")
-    for one in loaded:
-        name = one.table if len(parts) == 1 else f"{one.schema}.{one.table}"
-        table.add_row(name, f"{one.rows:,}", f"{one.seconds:.1f}")
-    Terminal().print(table)
+    rows = [(f"{one.schema}.{one.table}", f"{one.rows:,}", f"{one.seconds:.1f}") for one in loaded]
+    Terminal().print(table_of("what was loaded", ("table", "rows", "seconds"), rows, names=1))
 
 
 def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:
@@ -118,8 +102,6 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
     The first source is in the folder that the user names; the others are in it too, unless a
     variable names another place. Without a folder the variables name them, else the demo's.
     """
-    from medeval.sources import source_place, variables_set
-
     metas = [plan.meta for plan in plans]
     variables = [meta["directory_variable"] for meta in metas]
     folders: dict[str, Path | None] = {}
@@ -137,10 +119,8 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             continue
         place = source_place(plan.meta, metas, request.root)
         if place.kind == "database":
-            raise UserError(
-                f"{plan.meta['database_variable']} is set, and load reads files: give DIR or"
-                f" {variable}."
-            )
+            other = plan.meta["database_variable"]
+            raise UserError(f"{other} is set, and load reads files: give DIR or {variable}.")
         if place.kind == "absent" and not plan.is_optional:
             raise UserError(
                 f"{', '.join(variables_set(metas))} is set and {variable} is not. Name"

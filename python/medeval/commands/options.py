@@ -11,87 +11,76 @@ from functools import cache, partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from medeval.errors import UserError
+from medeval.inference.cost import Prices, read_prices
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
 
-if TYPE_CHECKING:
-    from medeval.inference.cost import Prices
-
 # Lifts the limit on cost that a run was begun with.
 UNLIMITED = "none"
-# Of flags that a file describes.
-_TYPES: dict[str, Any] = {
-    "number": int,
-    "path": Path,
-    "paths": list[Path],
-    "real": float,
-    "switch": bool,
-    "text": str,
-    "texts": list[str],
+# Of flags that a file describes: the type, and what the help calls a value.
+_TYPES: dict[str, tuple[Any, str | None]] = {
+    "number": (int, "N"),
+    "path": (Path, "PATH"),
+    "paths": (list[Path], "PATH"),
+    "real": (float, "X"),
+    "switch": (bool, None),
+    "text": (str, "TEXT"),
+    "texts": (list[str], "TEXT"),
 }
+_METAVARS = dict(_TYPES.values())
+# Longer names of flags have a line of the help for themselves.
+_NAMES = 26
+# Of commands whose flags are also options of the task: where the task's class has them.
+_OPTIONS = {"run": "Options", "score": "ScoreOptions", "compare": "ScoreOptions"}
 
 _parameter = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
-# Short, so that the help has room.
-_METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH", list[Path]: "PATH"}
 
 
-def flags_in(file: str) -> list[Parameter]:
-    """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
+def command_flags(command: str, kinds: Iterable[type] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Return what gives a function the flags of a command, which come as its keywords.
 
-    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); with
-    `argument` it has no name. One without a type is that of `shared_flags.toml` of the same name,
-    or of the one that `like` gives.
+    They are described in COMMAND_flags.toml. A flag has `type`, `help` and what else
+    `typer.Option` takes (`words` are its names); with `argument` it has no name. One without a type
+    is that of `shared_flags.toml` of the same name, or of the one that `like` gives.
+
+    Args:
+        command: names the file; the function has `**given` among its arguments.
+        kinds: dataclasses, each field of which is a flag too.
     """
-    shared = _read("shared_flags.toml")
-    flags = []
-    for name, own in _read(file).items():
+    shared, flags = _read("shared"), []
+    for name, own in _read(command).items():
         one = own if "type" in own else {**shared[own.pop("like", name)], **own}
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
-        kind: Any = _TYPES[one.pop("type")]
+        kind, metavar = _TYPES[one.pop("type")]
         option: Any = typer.Argument if one.pop("argument", False) else typer.Option
-        option = option(*one.pop("words", ()), **{"metavar": _METAVARS.get(kind), **one})
+        option = option(*one.pop("words", ()), **{"metavar": metavar, **one})
         kind = kind if default is not None else kind | None
         flags.append(_parameter(name, default=default, annotation=Annotated[kind, option]))
-    return flags
-
-
-def _read(file: str) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
-
-
-def with_options(
-    command: Callable[..., None], flags: Iterable[Parameter], kinds: Iterable[type] = ()
-) -> Callable[..., None]:
-    """Give a command flags, which come as its keywords.
-
-    Args:
-        command: with `**given` among its arguments.
-        flags: as `flags_in` returns them.
-        kinds: dataclasses, each field of which is a flag too.
-    """
-    parameters = [
-        one
-        for one in signature(command, eval_str=True).parameters.values()
-        if one.kind is not Parameter.VAR_KEYWORD
-    ]
     for kind in kinds:
         hints = get_type_hints(kind, include_extras=True)
-        flags = [
-            *flags,
-            *(
-                _parameter(one.name, default=one.default, annotation=hints[one.name])
-                for one in fields(kind)
-            ),
+        flags += [
+            _parameter(one.name, default=one.default, annotation=hints[one.name])
+            for one in fields(kind)
         ]
-    command.__signature__ = Signature([*parameters, *flags])  # type: ignore[attr-defined]
-    return command
+    return partial(_given_flags, flags)
+
+
+def _given_flags(flags: Sequence[Parameter], function: Callable[..., None]) -> Callable[..., None]:
+    own = signature(function, eval_str=True).parameters.values()
+    kept = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
+    function.__signature__ = Signature([*kept, *flags])  # type: ignore[attr-defined]
+    return function
+
+
+def _read(command: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name(f"{command}_flags.toml").read_text("utf-8"))
 
 
 def options_of(kind: type, given: Mapping[str, Any]) -> Any:
@@ -99,11 +88,9 @@ def options_of(kind: type, given: Mapping[str, Any]) -> Any:
     return kind(**{one.name: given[one.name] for one in fields(kind)})
 
 
-def flags_of(kind: type, given: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the flags of one kind; of given values those that are not as they are by default."""
-    return [
-        flag(one.name) for one in fields(kind) if given is None or given[one.name] != one.default
-    ]
+def flags_of(kind: type, given: Mapping[str, Any]) -> list[str]:
+    """Return the flags of one kind whose given values are not as they are by default."""
+    return [flag(one.name) for one in fields(kind) if given[one.name] != one.default]
 
 
 def amount(text: str | None) -> Decimal | None:
@@ -129,23 +116,14 @@ def read_price_file(path: Path | None) -> Prices:
     Raises:
         UserError: it cannot be read.
     """
-    from medeval.inference.cost import Prices, read_prices
-
     return Prices() if path is None else read_prices(path)
 
 
-class TaskCommand(TyperCommand):
-    """A command whose flags are also the options of the tasks that its words name.
+class Command(TyperCommand):
+    """A command whose flags may also be the options of the tasks that its words name.
 
     The command finds these in `context.obj["options"]`, None where they were not given.
-
-    Attributes:
-        OPTIONS: the class of options, as an attribute of tasks.
-        CHOSEN: the attribute of tasks that names those that are flags; empty for all.
     """
-
-    OPTIONS = "Options"
-    CHOSEN = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of a command line.
@@ -153,16 +131,20 @@ class TaskCommand(TyperCommand):
         Raises:
             UserError: a flag that neither the command nor the task has.
         """
+        if self.name not in _OPTIONS:
+            return super().parse_args(ctx, args)
         words = args[: args.index("--")] if "--" in args else args
-        names, own = registry.named_by(words), {one.name for one in self.params}
-        of_tasks: dict[str, Any] = {}
-        for name in names:
-            task = registry.task_class(name)
-            chosen = getattr(task, self.CHOSEN) if self.CHOSEN else None
-            for one in task_flags(getattr(task, self.OPTIONS), f"Options of {name}"):
-                if chosen is None or one.name in chosen:
+        tasks = {name: registry.task_class(name) for name in registry.named_by(words)}
+        own, of_tasks = {one.name for one in self.params}, dict[str, Any]()
+        for name, task in tasks.items():
+            for one in task_flags(getattr(task, _OPTIONS[self.name]), f"Options of {name}"):
+                if self.name != "compare" or one.name in task.COMPARED:
                     of_tasks.setdefault(one.name, one)
-        self.params = [*self.params, *(of_tasks[name] for name in of_tasks if name not in own)]
+        is_judged = any(hasattr(task, "subjects") for task in tasks.values())
+        for one in self.params:
+            if getattr(one, "rich_help_panel", None) == "Who judges":
+                vars(one)["hidden"] = not is_judged
+        self.params += [one for name, one in of_tasks.items() if name not in own]
         flags: list[Any] = self.get_params(ctx)
         known = {word for one in flags for word in [*one.opts, *one.secondary_opts]}
         named = [word.partition("=")[0] for word in words]
@@ -170,32 +152,31 @@ class TaskCommand(TyperCommand):
             times = sum(word in one.opts for word in named)
             if times > 1 and not one.multiple and not one.is_flag:
                 raise UserError(f"{one.opts[0]} was given {times} times. Leave one of them away.")
-        for word in named:
-            if word.startswith("--") and word not in known:
-                near = get_close_matches(word, known, 1)
-                meant = f" Did you mean {near[0]}?" if near else ""
-                if not names:
-                    raise UserError(
-                        f"{self.name} has no {word}.{meant} Options of a task need --task."
-                    )
-                have = ", ".join(map(flag, of_tasks)) or "none of its own"
-                of_task = f"{', '.join(names)} has no {word} for {self.name}.{meant}"
-                raise UserError(f"{of_task} It has: {have}.")
+        if unknown := [word for word in named if word.startswith("--") and word not in known]:
+            near = get_close_matches(unknown[0], known, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            if not tasks:
+                raise UserError(
+                    f"{self.name} has no {unknown[0]}.{meant} Options of a task need --task."
+                )
+            have = ", ".join(map(flag, of_tasks)) or "none of its own"
+            of_task = f"{', '.join(tasks)} has no {unknown[0]} for {self.name}.{meant}"
+            raise UserError(f"{of_task} It has: {have}.")
         rest = super().parse_args(ctx, args)
         ctx.obj["options"] = {name: ctx.params.pop(name) for name in of_tasks if name not in own}
         return rest
 
-
-class ScoreCommand(TaskCommand):
-    """A command whose flags are also what can be chosen about a score of the task."""
-
-    OPTIONS = "ScoreOptions"
-
-
-class CompareCommand(ScoreCommand):
-    """A command whose flags are also what can be chosen about a comparison of the task."""
-
-    CHOSEN = "COMPARED"
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the flags into the help: names whole, a task's own below the general ones."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            if record := one.get_help_record(ctx):
+                usual = f"{one.param_type_name}s".capitalize()
+                panel = getattr(one, "rich_help_panel", None) or usual
+                panels.setdefault(panel, []).append(record)
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records, col_max=_NAMES)
 
 
 @cache
@@ -206,7 +187,7 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
         kind: the options; a field's description is the flag's help.
         panel: of the help that shows them.
     """
-    parameters = []
+    flags = []
     for name, field in kind.model_fields.items():
         if field.exclude:
             continue
@@ -234,9 +215,9 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
                 if hasattr(one, bound)
             },
         )
-        parameters.append(_parameter(name, default=None, annotation=Annotated[own | None, option]))
+        flags.append(_parameter(name, default=None, annotation=Annotated[own | None, option]))
     app = typer.Typer(add_completion=False)
-    app.command()(with_options(lambda **given: None, parameters))
+    app.command()(_given_flags(flags, lambda **given: None))
     return typer.main.get_command(app).params
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from medeval.terminal import Terminal
+from medeval.inference.cost import Spent
+from medeval.inference.run import Progress as Sums
+from medeval.terminal import Terminal, table_of
 from medeval.text import visible
-
-if TYPE_CHECKING:
-    from medeval.inference.cost import Spent
-    from medeval.inference.run import Progress as Sums
 
 
 @contextmanager
@@ -27,32 +24,24 @@ def shown_progress(
         total: items to be asked; None for judges, who have no bar.
     """
     # Here, not above: with its bars it is slow to load.
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskID,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
 
-    bar = () if total is None else (BarColumn(), MofNCompleteColumn())
-    left = () if total is None else (TimeRemainingColumn(),)
-    label = TextColumn("{task.description}", markup=False)
-    columns = (label, *bar, TextColumn("{task.fields[told]}"), *left)
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as lines:
-        shown: dict[str, TaskID] = {}
+    label = progress.TextColumn("{task.description}", markup=False)
+    bar = () if total is None else (progress.BarColumn(), progress.MofNCompleteColumn())
+    left = () if total is None else (progress.TimeRemainingColumn(),)
+    columns = (label, *bar, progress.TextColumn("{task.fields[told]}"), *left)
+    with progress.Progress(*columns, console=Terminal(stderr=True), transient=True) as lines:
+        shown: dict[str, progress.TaskID] = {}
 
         def show(who: str, sums: Sums) -> None:
+            done, errors = sums.ledger.asked, sums.errors.total()
             if who not in shown:
                 name = who if total is not None else f"judging by {visible(who)}"
                 shown[who] = lines.add_task(name, total=total, told="")
             tokens = f"{sums.input_tokens + sums.output_tokens:,} tokens"
-            errors = sum(sums.errors.values())
             told = [tokens, cost_of(sums, currency), *[f"{errors:,} errors"] * bool(errors)]
-            if total is None:
-                told.insert(0, f"{sums.ledger.asked:,} verdicts")
-            lines.update(shown[who], completed=sums.ledger.asked, told=", ".join(told))
+            told = [*[f"{done:,} verdicts"] * (total is None), *told]
+            lines.update(shown[who], completed=done, told=", ".join(told))
 
         yield show
 
@@ -65,26 +54,27 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
         currency: of the cost; None for a model in this process, which counts and costs nothing.
         spent: on all calls, also those whose item has no line; None if none had a price.
     """
-    table = Table(title="what became of the items")
-    table.add_column("outcome")
-    table.add_column("items", justify="right")
-    for name, count in sums.ledger.as_json().items():
-        if count or name in ("asked", "answered"):
-            table.add_row(name, sums.errored if name == "errored" else f"{count:,}")
-    table.add_section()
-    if sums.before:
-        table.add_row("of them before", f"{sums.before:,}")
-    table.add_row("calls made again", f"{sums.retries:,}")
+    ledger = sums.ledger.as_json().items()
+    rows = [
+        (name, sums.errored if name == "errored" else f"{count:,}")
+        for name, count in ledger
+        if count or name in ("asked", "answered")
+    ]
+    further = [("of them before", f"{sums.before:,}")] if sums.before else []
+    further.append(("calls made again", f"{sums.retries:,}"))
     if currency is not None:
         counted = f", {sums.uncounted:,} uncounted" if sums.uncounted else ""
-        table.add_row("tokens in, out", f"{sums.input_tokens:,}, {sums.output_tokens:,}{counted}")
+        tokens = f"{sums.input_tokens:,}, {sums.output_tokens:,}{counted}"
         cost = cost_of(sums, currency)
         if spent is not None:
             calls = f"{spent.unknown:,} call{'' if spent.unknown == 1 else 's'}"
             # What nobody knows of them is unknown and not 0.
-            further = f" and {calls} of unknown cost" if spent.unknown else ""
-            cost = f"{spent.cost:f} {currency}{further}"
-        table.add_row("cost", cost)
+            more = f" and {calls} of unknown cost" if spent.unknown else ""
+            cost = f"{spent.cost:f} {currency}{more}"
+        further += [("tokens in, out", tokens), ("cost", cost)]
+    table = table_of("what became of the items", ("outcome", "items"), [*rows, *further])
+    table.columns[1].justify = "right"
+    table.rows[len(rows) - 1].end_section = True
     return table
 
 

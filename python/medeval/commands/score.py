@@ -7,35 +7,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from rich.table import Table
 
-from medeval.commands.graceful_exit import command_of, with_flags
-from medeval.commands.options import flag, flags_in, given_options, with_options
+from medeval.commands.graceful_exit import command_of
+from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError
+from medeval.inference.journal import read_journal
+from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
+from medeval.tasks.options import read_options
+from medeval.tasks.run_record import read_record, warning_of_cut_prompts
+from medeval.tasks.task import AskedTask, Method, Task, TaskScore
+from medeval.terminal import interval, require_writable, show_results, shown, table_of, warn
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-    from medeval.tasks.task import Method, Task, TaskScore
+@command_flags("score")
+def score(context: typer.Context, **given: Any) -> None:
+    """Score predictions or a model's answers, with intervals.
 
-
-def _score(context: typer.Context, **given: Any) -> None:
-    """Score predictions or a model's answers: values with intervals, as a table and as JSON.
+    The values come as a table and as JSON.
 
     `score --task NAME --help` also shows what can be chosen about that task.
 
-    Examples:
     python -m medeval score runs/20260102T030405Z-yier-demo
 
     python -m medeval score --task phenotyping predictions.csv --by sex
     """
     # Here, not above: every other command starts without these.
     from medeval.tasks.for_reports import group_tables, report_of
-    from medeval.tasks.task import AskedTask
-    from medeval.terminal import show_results, table_of, warn
 
     given |= context.obj["options"]
     path: Path | None = given["path"]
@@ -45,7 +47,14 @@ def _score(context: typer.Context, **given: Any) -> None:
         warn(f"scoring {path}")
     folder = path if path.is_dir() else None
     if folder is not None and issubclass(kind, AskedTask):
-        scored = _of_run(name, folder, method, given)
+        record = read_record(folder, name)
+        task = registry.resume(record, given["moved"], given["task"])
+        scored = task.score(folder, method)
+        warning = warning_of_cut_prompts(task.items(record.limit), read_journal(folder / RESPONSES))
+        if warning:
+            about = scored.result.metadata
+            about["warnings"] = [*about.get("warnings", scored.warnings), warning]
+            scored = replace(scored, warnings=[*scored.warnings, warning])
     else:
         scored = kind.score_file(path, name, method)
     report = report_of(scored)
@@ -56,10 +65,10 @@ def _score(context: typer.Context, **given: Any) -> None:
         files[place] = partial(write_json, content=content, bare_nan=scored.bare_nan)
     missing, left = scored.result.metadata.get("not_asked", 0), ""
     if missing:
-        again = resume_again(folder, given["moved"])
+        again = resume_again(path, given["moved"])
         left = f"{missing:,} items were never asked and count as not answered; go on with `{again}`"
     more = [*group_tables(scored, method.groupings, scored.tables), *scored.tables]
-    table, ends = _shown(scored)
+    table, ends = _values_of(scored)
     show_results(
         [table, *(table_of(one.title, one.columns, one.rows) for one in more)],
         [*scored.notes, *ends],
@@ -74,10 +83,7 @@ def _score(context: typer.Context, **given: Any) -> None:
         raise typer.Exit(1)
 
 
-score = with_options(_score, flags_in("score_flags.toml"))
-
-
-def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
+def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool = False) -> None:
     """Write one line of JSON, whole or not at all; readable by its owner only.
 
     Raises:
@@ -88,10 +94,10 @@ def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> Non
     save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
-def resume_again(folder: Path | None, moved: Mapping[str, Any]) -> str:
+def resume_again(folder: Path, moved: Mapping[str, Any]) -> str:
     """Return the command that asks what a run was never asked, with its data where they are now."""
-    flags = {flag(name): str(value) for name, value in moved.items()}
-    return with_flags(command_of("run", "--resume", folder), flags)
+    named = {flag(name): str(value) for name, value in moved.items()}
+    return command_of("run", "--resume", folder, named=named)
 
 
 def meant(
@@ -108,21 +114,15 @@ def meant(
     Raises:
         UserError: no task, an option that cannot be meant, or no place for the results.
     """
-    from medeval.tasks.options import read_options
-    from medeval.tasks.task import Method
-    from medeval.terminal import require_writable
-
     given["json"] = given["json"] or str(given["out"]) == "-"
     if given["json"]:
         given["out"] = None
     elif given["out"] is not None:
         require_writable(given["out"])
-    if given["task"] is not None:
-        name, named = registry.recorded_name(given["task"]), given["task"]
-    else:
-        name = named = (path and registry.task_of(path)) or ""
+    named = given["task"] or (path and registry.task_of(path))
     if not named:
         raise UserError(f"Name a task with --task, or {otherwise}.")
+    name = registry.recorded_name(named) if given["task"] else named
     kind = registry.task_class(registry.canonical_name(named))
     given["moved"] = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
     groupings = [one.strip() for entry in given.get("by") or [] for one in entry.split(",")]
@@ -137,57 +137,30 @@ def meant(
     return name, kind, method
 
 
-def _of_run(name: str, folder: Path, method: Method, given: Mapping[str, Any]) -> TaskScore:
-    """Score a run of a model.
-
-    Raises:
-        UserError: no such run, or data that do not fit.
-    """
-    from medeval.inference.journal import read_journal
-    from medeval.inference.run import RESPONSES
-    from medeval.tasks.run_record import read_record, warning_of_cut_prompts
-
-    record = read_record(folder, name)
-    task = registry.resume(record, given["moved"], given["task"])
-    scored = task.score(folder, method)
-    warning = warning_of_cut_prompts(task.items(record.limit), read_journal(folder / RESPONSES))
-    if warning:
-        about = scored.result.metadata
-        about["warnings"] = [*about.get("warnings", scored.warnings), warning]
-        scored = replace(scored, warnings=[*scored.warnings, warning])
-    return scored
-
-
-def _shown(scored: TaskScore) -> tuple[Table, list[str]]:
+def _values_of(scored: TaskScore) -> tuple[Table, list[str]]:
     """Return the values of a score that has been made a report, the headline first.
 
     Below them what became of the items, and of the verdicts.
     """
-    from rich.table import Table
-
-    from medeval.terminal import interval, shown
-
     result, told, said = scored.result, scored.result.metadata, []
-    table = Table(title=f"{result.task_id}: {result.model_id}")
     has_undefined = bool(told.get("undefined"))
     has_coverage = any("coverage" in about for about in told["metrics"].values())
-    columns = ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined)
-    for name in (*columns, *["coverage"] * has_coverage):
-        table.add_column(name, justify="left" if name == "metric" else "right", no_wrap=True)
+    bold, rows = None, list[list[str]]()
     for name, about in told["metrics"].items():
-        value = result.metrics_results.get(name)
+        value, one = result.metrics_results.get(name), (result.intervals or {}).get(name)
         if value is not None and name in scored.said_again:
             continue
-        one = (result.intervals or {}).get(name)
-        table.add_row(
-            about.get("label", name),
-            shown(value),
-            interval(one.low, one.high) if one else "",
-            f"{about['n']:,}" if "n" in about else "",
-            *[f"{about['n_undefined']:,}"] * has_undefined,
-            *[f"{about['coverage']:.2f}" if "coverage" in about else ""] * has_coverage,
-            style="bold" if name == scored.headline else None,
-        )
+        bold = len(rows) if name == scored.headline else bold
+        cells = [about.get("label", name), shown(value), interval(one.low, one.high) if one else ""]
+        cells.append(f"{about['n']:,}" if "n" in about else "")
+        cells += [f"{about['n_undefined']:,}"] * has_undefined
+        cells += [f"{about['coverage']:.2f}" if "coverage" in about else ""] * has_coverage
+        rows.append(cells)
+    columns = ["metric", "value", "95 % interval", "n", *["missing"] * has_undefined]
+    columns += ["coverage"] * has_coverage
+    table = table_of(f"{result.task_id}: {result.model_id}", columns, rows, names=1)
+    if bold is not None:
+        table.rows[bold].style = "bold"
     if ledger := told.get("ledger"):
         ends = ", ".join(f"{name} {count:,}" for name, count in ledger.items() if count)
         said.append(f"items: {ends}")

@@ -9,32 +9,33 @@ from typing import Annotated, Any
 import typer
 
 import medeval
-from medeval.commands.options import flags_in, with_options
+from medeval.commands.options import command_flags
 from medeval.errors import UserError
+from medeval.sources import project_root
 from medeval.tasks.registry import RAW_KINDS
 
 
-def _synth(
+@command_flags("synth")
+def synth(
     kind: Annotated[str, typer.Argument(help=f"What to make: {' or '.join(RAW_KINDS)}.")],
     **given: Any,
 ) -> None:
-    """Write synthetic raw data in MIMIC's own layout; no real patient goes in.
+    """Write synthetic raw data in MIMIC's own layout. No real patient goes in.
 
     Needs a checkout of the project, whose tools/synth makes the data.
     """
     from rich.console import Console
     from rich.progress import Progress
 
-    from medeval.sources import project_root
-
-    # The folder `tools` of the checkout that this package, else the user, is in.
-    root = Path(medeval.__file__).resolve().parents[2]
-    if not (root / "tools" / "synth").is_dir():
-        root = project_root()
+    # The checkout that this package is in, else the one that the user is in.
+    roots = [Path(medeval.__file__).resolve().parents[2]]
+    if not (roots[0] / "tools" / "synth").is_dir():
+        roots.append(project_root())
+    root = roots[-1]
     if not (root / "tools" / "synth").is_dir():
         raise UserError(
-            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the "
-            "repository (git checkout)."
+            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the"
+            " repository (git checkout)."
         )
     sys.path.insert(0, str(root / "tools"))
     from synth.run import write_synthetic
@@ -51,7 +52,4 @@ def _synth(
             replace=given["replace"],
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    typer.echo(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")
-
-
-synth = with_options(_synth, flags_in("synth_flags.toml"))
+    print(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")

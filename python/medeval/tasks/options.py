@@ -50,7 +50,8 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
         first = error.errors(include_url=False, include_context=False)[0]
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
-            known = ", ".join(kind.model_fields) or "none"
+            own = [name for name, field in kind.model_fields.items() if not field.exclude]
+            known = ", ".join(own) or "none"
             raise UserError(f"{task} has no option {name!r}. Its options: {known}.") from None
         raise UserError(f"{task}: option {name}: {first['msg']}.") from None
 

@@ -131,6 +131,8 @@ def start(name: str, given: Mapping[str, Any]) -> AskedTask:
     """
     named = canonical_name(name)
     kind = task_class(named)
+    if not issubclass(kind, AskedTask):
+        return kind.start(named, None)  # says how it is answered
     return kind.start(named, read_options(kind.Options, given, named))
 
 

@@ -1,4 +1,4 @@
-"""Help is short: no sentence of it is above 20 words, and every flag has one."""
+"""Help is short and whole: a screen for `run`, no long sentence, no flag without one, none cut."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import typer
+from in_process import main_in
 
 from medeval.cli import app
 from medeval.commands.options import task_flags
@@ -44,3 +46,32 @@ def test_no_sentence_of_help_is_long_and_no_flag_is_without_one() -> None:
         for sentence in re.split(r"[.;:!?]\s+", _ONE.sub("x", " ".join(paragraph.split())))
     ]
     assert [one for one in sentences if len(one[1].split()) > MOST_WORDS] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "has_judges"),
+    [
+        (("run",), False),
+        (("run", "--task", "yier"), False),
+        (("run", "--task", "mtsamples"), True),
+        (("score", "--task", "ihm"), False),
+        (("judge",), True),
+    ],
+)
+def test_names_of_flags_are_whole_and_judges_are_shown_where_a_task_has_them(
+    words: tuple[str, ...],
+    has_judges: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = main_in(monkeypatch, capsys)(*words, "--help").out
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    flags = {word for one in commands[words[0]].params for word in one.opts if word[:2] == "--"}
+    assert not re.search(r"…|\.\.\.", shown)
+    of_judges = {word for word in flags if re.match("--(judge|jury|rubric|no-judge)", word)}
+    missing = {word for word in flags if not re.search(rf"{word}\b", shown)}
+    assert missing == (set() if has_judges else of_judges)
+    assert max(map(len, shown.splitlines())) <= 80
+    if words == ("run",):
+        assert len(shown.splitlines()) <= 50

@@ -15,7 +15,7 @@ import typer
 from medeval.errors import UserError
 
 app = typer.Typer(
-    help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
+    help="CHIP 2023 YIER-LLM: check and convert questions, submit.",
     no_args_is_help=True,
 )
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]

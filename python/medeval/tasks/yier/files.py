@@ -6,11 +6,9 @@ import codecs
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from medeval.errors import UserError
 from medeval.export import exported_class
@@ -24,6 +22,7 @@ Raw = dict[str, Any]
 
 _WRAPPERS = ("data", "records", "items", "samples")
 _BLANKS = " \t\r\n\u3000\ufeff"
+_GAP = re.compile(f"[{_BLANKS}]*")
 # What the contract of the files allows: no signs of Python, and nothing changed inside strings.
 FORGIVEN = Allowances(python=False, braces=True, backslashes=False)
 # The mark of UTF-32 begins with that of UTF-16, so it is tried first.
@@ -35,8 +34,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _DECODER = strict_decoder()
-# Returns the value that begins at a place of a text, and where it ends.
-_Reader = Callable[[str, int], tuple[Any, int]]
 
 
 class LayoutError(ValueError):
@@ -100,77 +97,64 @@ def _decoded(data: bytes, name: str) -> tuple[str, str]:
     A byte order mark decides; else strict UTF-8 is tried, then strict GB18030.
     """
     marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
-    try:
-        return data.decode(marked or "utf-8"), marked or "utf-8"
-    except UnicodeDecodeError as error:
-        place, reason = error.start, error.reason
-    if marked:
-        raise UserError(
-            f"{name}: the mark at its start says {marked}, but byte {place:,} is not ({reason})."
-            " Is the file complete?"
-        )
-    if reason == "unexpected end of data":
-        raise UserError(
-            f"{name} is cut off: its last character is incomplete (byte {place:,})."
-            " Get the whole file again."
-        )
-    try:
-        return data.decode("gb18030"), "gb18030"
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name} is neither UTF-8 (byte {place:,}) nor GB18030 (byte {error.start:,})."
-            " Save it as UTF-8, or get the whole file again."
-        ) from None
+    places = []
+    for encoding in [marked] if marked else ["utf-8", "gb18030"]:
+        try:
+            return data.decode(encoding), encoding
+        except UnicodeDecodeError as error:
+            places.append(error.start)
+            if marked or error.reason == "unexpected end of data":
+                raise UserError(
+                    f"{name} is cut off, or not {encoding}: {error.reason} at byte"
+                    f" {error.start:,}. Get the whole file again."
+                ) from None
+    raise UserError(
+        f"{name} is neither UTF-8 (byte {places[0]:,}) nor GB18030 (byte {places[1]:,})."
+        " Save it as UTF-8, or get the whole file again."
+    )
 
 
 def parse(text: str) -> Document:
-    """Return the records of a text; strict JSON first, the tolerant reader only if that fails.
+    """Return the records of a text: JSON values, of which each is forgiven where it is not strict.
 
     Raises:
-        LayoutError: neither reads it, or what is read are no records.
+        LayoutError: no JSON, or what is read are no records.
     """
     text = text.strip(_BLANKS)
-    if not text:
-        return Document([], "empty")
-    reasons = []
-    for read in (_strict, _tolerant):
-        is_repaired = read is _tolerant
+    values: list[Any] = []
+    place, is_repaired, is_lines = 0, False, True
+    while place < len(text):
         try:
-            return replace(_one_value(_whole(text, read)), repaired=is_repaired)
-        except LayoutError:
-            raise
-        except ValueError as error:
-            reasons.append(str(error))
-        with suppress(ValueError):
-            return Document(_objects(_lines(text, read), "the lines"), "lines", is_repaired)
-        with suppress(ValueError):
-            values = _sequence(text, read)
-            return Document(_objects(values, "the sequence"), "sequence", is_repaired)
-    raise LayoutError(f"not JSON: {reasons[0]}; with quotes and commas forgiven: {reasons[1]}")
+            value, end = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError) as strict:
+            try:
+                value, end = tolerant_value(text, place, FORGIVEN, _DECODER)
+            except (ValueError, RecursionError) as error:
+                raise LayoutError(
+                    f"not JSON: {strict}; with quotes and commas forgiven: {error}"
+                ) from None
+            is_repaired = True
+        values.append(value)
+        following = cast("re.Match[str]", _GAP.match(text, end)).end()
+        is_last = following == len(text)
+        is_lines = is_lines and "\n" not in text[place:end]
+        is_lines = is_lines and (is_last or "\n" in text[end:following])
+        place = following
+    layout: Layout = "lines" if is_lines else "sequence"
+    found = Document(values, layout, is_repaired) if values else Document([], "empty")
+    if len(values) == 1:
+        found = replace(_of_one_value(values[0]), repaired=is_repaired)
+    where = f"list {found.key}" if found.key else found.layout
+    for number, value in enumerate(found.records, start=1):
+        if not isinstance(value, dict):
+            raise LayoutError(f"item {number:,} of the {where} is no record (no JSON object)")
+    return found
 
 
-def _strict(text: str, place: int) -> tuple[Any, int]:
-    try:
-        return _DECODER.raw_decode(text, place)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
-def _tolerant(text: str, place: int) -> tuple[Any, int]:
-    return tolerant_value(text, place, FORGIVEN, _DECODER)
-
-
-def _whole(text: str, read: _Reader) -> Any:
-    value, end = read(text, 0)
-    if end < len(text):
-        raise ValueError(f"something stands behind its end (character {end + 1:,})")
-    return value
-
-
-def _one_value(value: Any) -> Document:
-    """Return the records of an array, of an object around a list, or of one record."""
+def _of_one_value(value: Any) -> Document:
+    """Return what is in an array, in an object around a list, or one record."""
     if isinstance(value, list):
-        return Document(_objects(value, "the array"), "array")
+        return Document(value, "array")
     if not isinstance(value, dict):
         raise LayoutError("neither a record nor a list of records")
     keys = [key for key in _WRAPPERS if isinstance(value.get(key), list)]
@@ -178,35 +162,8 @@ def _one_value(value: Any) -> Document:
         return Document([value], "object")
     if len(keys) > 1:
         raise LayoutError(f"lists under {' and '.join(keys)}; only one can be the records")
-    records = _objects(value[keys[0]], f"the list {keys[0]}")
-    return Document(records, "wrapped", envelope={**value, keys[0]: []}, key=keys[0])
-
-
-def _lines(text: str, read: _Reader) -> Iterator[Any]:
-    """Yield one value a line, each strictly if it can be."""
-    for line in filter(None, (line.strip(_BLANKS) for line in text.split("\n"))):
-        try:
-            yield _whole(line, _strict)
-        except ValueError:
-            yield _whole(line, read)
-
-
-def _sequence(text: str, read: _Reader) -> Iterator[Any]:
-    """Yield values one after another."""
-    place = 0
-    while place < len(text):
-        value, place = read(text, place)
-        yield value
-        while place < len(text) and text[place] in _BLANKS:
-            place += 1
-
-
-def _objects(values: Iterable[Any], where: str) -> list[Raw]:
-    records = list(values)
-    for number, value in enumerate(records, start=1):
-        if not isinstance(value, dict):
-            raise LayoutError(f"item {number:,} of {where} is no record (no JSON object)")
-    return records
+    key = keys[0]
+    return Document(value[key], "wrapped", envelope={**value, key: []}, key=key)
 
 
 def as_text(document: Document, to: Literal["array", "lines"] | None = None) -> str:

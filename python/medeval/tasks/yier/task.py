@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
@@ -43,6 +43,10 @@ VARIABLE = "MEDEVAL_YIER"
 DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
 # Of the wording in prompts.toml; part of every cache key.
 PROMPT_VERSION = "yier-1"
+# The parts of a prompt in each language.
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+)
 # Only these came back whole; half a list of letters is not an answer.
 _WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 
@@ -117,20 +121,21 @@ class YierTask(SampleTask):
         """See `Task`."""
         if bool(options.shots) != bool(options.examples):
             raise UserError("examples need both a training file and a number of shots.")
-        file = read_file(questions_file(options.questions))
-        training = None if options.examples is None else read_file(Path(options.examples))
-        files = [file] if training is None else [file, training]
+        paths = [questions_file(options.questions), *map(Path, filter(None, [options.examples]))]
+        files = [read_file(path) for path in paths]
         usable = [usable_records(one) for one in files]
         left_out = [
             left_out_words(len(one.records) - len(records), one.name)
             for one, records in zip(files, usable, strict=True)
             if len(one.records) > len(records)
         ]
-        examples = [] if training is None else usable[1]
-        data_class = strictest(map(class_of, files))
-        task = cls(options, file, usable[0], examples, data_class, left_out)
+        training, data_class = (
+            usable[1] if options.examples else [],
+            strictest(map(class_of, files)),
+        )
+        task = cls(options, files[0], usable[0], training, data_class, left_out)
         if not task.asked():
-            raise UserError(f"{file.name} holds no question to be asked.")
+            raise UserError(f"{task.file.name} holds no question to be asked.")
         return task
 
     @classmethod
@@ -152,7 +157,6 @@ class YierTask(SampleTask):
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
-        kept = self.options.model_dump(exclude={"questions", "samples", "examples"})
         training = self.options.examples
         return {
             SETTINGS: {
@@ -160,7 +164,7 @@ class YierTask(SampleTask):
                 "sha256": self.file.sha256,
                 "passes": self.options.samples,
                 "training": "" if training is None else str(Path(training).resolve()),
-                **kept,
+                **self.options.model_dump(exclude={"questions", "samples", "examples"}),
             }
         }
 
@@ -178,6 +182,7 @@ class YierTask(SampleTask):
             for number in range(options.samples):
                 order = shuffled_order(record, options.shuffle_seed, number)
                 text = prompt_text(record, options.language, order, examples)
+                letters = {"type": "string", "enum": list(LETTERS[: len(order)])}
                 yield {
                     "sample_id": record.sample_id,
                     "sample": number,
@@ -185,7 +190,14 @@ class YierTask(SampleTask):
                     "language": options.language,
                     "order": list(order),
                     "messages": [{"role": "user", "content": text}],
-                    "schema": reply_schema(len(order)),
+                    "schema": {
+                        "type": "object",
+                        "properties": {
+                            "answer": {"type": "array", "items": letters, "uniqueItems": True}
+                        },
+                        "required": ["answer"],
+                        "additionalProperties": False,
+                    },
                 }
 
     def items(self, limit: int | None = None) -> Iterator[Sample]:
@@ -311,13 +323,6 @@ def questions_file(named: str | None) -> Path:
     return Path(given) if given else project_root() / DEMO_QUESTIONS
 
 
-@cache
-def _words(language: Language) -> dict[str, str]:
-    """Return the parts of a prompt in a language."""
-    text = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(text)[language])
-
-
 def prompt_text(
     record: Record,
     language: Language = "zh",
@@ -332,7 +337,7 @@ def prompt_text(
         order: places of the options as they are shown; None keeps the file's order.
         examples: questions with gold answers, shown before.
     """
-    words = _words(language)
+    words = _WORDS[language]
     blocks = [words["role"]]
     # The examples' answers need the rule of their format before them.
     blocks += [words["several"], words["output"]] if examples else []
@@ -350,17 +355,6 @@ def _blocks(record: Record, order: Sequence[int] | None, words: Mapping[str, str
     blocks = [f"{words['context']}\n{record.context}"] if record.context else []
     blocks.append(f"{words['question']}\n{record.question}")
     return [*blocks, "\n".join([words["options"], *lines])]
-
-
-def reply_schema(n_options: int) -> dict[str, Any]:
-    """Return the JSON schema of a reply, for servers that can be held to one."""
-    letters = {"type": "string", "enum": list(LETTERS[:n_options])}
-    return {
-        "type": "object",
-        "properties": {"answer": {"type": "array", "items": letters, "uniqueItems": True}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
 
 
 def read_answer(record: Record, order: Sequence[int], reply: str) -> Choices:
