@@ -21,10 +21,10 @@ from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
+from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import Items, read_lab_tests
 
 EXPORT = Path("exports") / "cdm"
-LINES, PROVENANCE, MAPPING = "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json"
 COMMAND = "python -m medeval export --task cdm"
 COLUMN = "hadm_id"
 _EXTRACTS = ("discharge_free_text", "discharge_diagnosis", "procedures")
