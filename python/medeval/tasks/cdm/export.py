@@ -10,7 +10,7 @@ import json
 import math
 import re
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ NAME = "cdm"
 BENCHMARK, LINES, PROVENANCE = "benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl"
 MAPPING = "lab_test_mapping.json"
 NO_PATHOLOGY = "none"
-SPECIFICATION, REFERENCE = "specification", "reference"
+REFERENCE = "reference"
 CASES, ISSUES, SETTINGS = "cdm_cases", "cdm_case_issues", "cdm_build_settings"
 LAB_TESTS, DATA_CLASS = "cdm_lab_test_mapping", "cdm_data_class"
 _EVENTS = ("lab_results", "microbiology_events", "radiology_reports")
@@ -83,7 +83,9 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     tables = sorted({part[mode] for part in _PARTS.values() for mode in ("extended", "first_only")})
     needed = [CASES, ISSUES, SETTINGS, *tables, LAB_TESTS, DATA_CLASS]
     build = newest_build(warehouse, NAME, needed)
-    settings = read_settings(warehouse)
+    # What the build was told: one row.
+    (told,) = flat(warehouse.select([_READ["settings"]], schema_name(NAME), SETTINGS))
+    settings = _named(_READ["settings"], told)
     rules = settings["rules"]
     listed = warehouse.count(schema_name(NAME), CASES)
     last = min(choice.num_cases or listed, listed)
@@ -189,33 +191,17 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
         file.write(b"\n]\n" if before == "," else b"[]\n", 0)
 
 
-def read_settings(warehouse: Warehouse) -> dict[str, Any]:
-    """Return what the build of the tables was told.
-
-    Raises:
-        UserError: the table does not have its one row, or has rules that there are not.
-    """
-    found = flat(warehouse.select([_READ["settings"]], schema_name(NAME), SETTINGS))
-    if len(found) != 1:
-        raise UserError(f"{SETTINGS} has {len(found)} rows, not one. Run `dbt build --select cdm`.")
-    settings = _named(_READ["settings"], found[0])
-    if settings["rules"] not in (SPECIFICATION, REFERENCE):
-        raise UserError(f"{SETTINGS} has unknown rules {settings['rules']!r}.")
-    return settings
-
-
 def read_issues(warehouse: Warehouse, mode: str, last: int) -> dict[int, list[str]]:
     """Return what is wrong with the cases up to a place of the list, in the mode of the export."""
     cases = warehouse.relation(schema_name(NAME), CASES)
-    rows = (
+    rest = (
         f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
         f" where r.in_{mode} and c.list_position <= $1"
         ' order by c.list_position, r.issue collate "C"'
     )
-    columns, issues = ["c.hadm_id", "r.issue"], defaultdict[int, list[str]](list)
-    for hadm_id, issue in flat(warehouse.select(columns, schema_name(NAME), ISSUES, rows, (last,))):
-        issues[hadm_id].append(issue)
-    return issues
+    columns = ["c.hadm_id", "r.issue"]
+    rows = flat(warehouse.select(columns, schema_name(NAME), ISSUES, rest, (last,)))
+    return {key: [issue for _, issue in of] for key, of in groupby(rows, key=itemgetter(0))}
 
 
 def read_cases(

@@ -170,7 +170,7 @@ class CdmTask(AskedTask):
         if not self.asks_server:
             return self
         options, has_tools = self.options, self.is_conversation
-        is_function = isinstance(provider, PythonModel)
+        is_function = isinstance(provider, PythonModel) and provider.file is not None
         if has_tools and options.tool_protocol == "native" and is_function:
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
@@ -241,8 +241,8 @@ class CdmTask(AskedTask):
         from medeval.tasks.cdm.run_scores import case_lines
 
         found, transcripts = self._scored(folder, method)
-        lines = case_lines(transcripts, _options_of(method).score_version)
-        write_text(folder / CASE_SCORES, lines)
+        version = found.result.metadata["score_version"]
+        write_text(folder / CASE_SCORES, case_lines(transcripts, version))
         return found
 
     def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
@@ -250,10 +250,12 @@ class CdmTask(AskedTask):
 
         record = read_record(folder)
         self.require_cases_of(record)
+        options = method.options
+        if not isinstance(options, CdmScoreOptions):
+            options = CdmScoreOptions.model_validate({})
         cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
         read = read_transcripts(folder, cases, samples, has_tools=self.is_conversation)
-        options = _options_of(method)
         transcripts = scored(read, self.facts, options.score_version)
         data: dict[str, Any] = {
             "sha256": self.files.sha256,
@@ -264,14 +266,12 @@ class CdmTask(AskedTask):
         if self.subset is not None:
             data["subset"] = self.subset.about()
         about = {**facts_of_run(record, self.items(record.limit)), "data": data}
-        subsets: dict[str, Subset] = {}
-        for named in options.subset:
-            subset = read_subset(named, self.files)
-            if subset.name in subsets:
-                raise UserError(f"--subset {named}: another subset is called {subset.name} too.")
-            subsets[subset.name] = subset
-        of = (self.facts, record.model, about, method, self._possible, [*subsets.values()])
-        return score_of(transcripts, *of, options.score_version), transcripts
+        subsets = [read_subset(named, self.files) for named in options.subset]
+        names = [subset.name for subset in subsets]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UserError(f"--subset {twice[0]}: two subsets have this name.")
+        of = (self.facts, about, method, self._possible, subsets, options.score_version)
+        return score_of(transcripts, *of), transcripts
 
     def require_cases_of(self, record: RunRecord) -> None:
         """Refuse other cases than those that a run was made with, wherever they are.
@@ -282,9 +282,8 @@ class CdmTask(AskedTask):
         asked = record.settings[SETTINGS]
         if (asked.get("sha256"), asked.get("mapping_sha256")) != self.files.hashes:
             raise UserError(
-                f"{self.files.folder} holds other cases than those that {record.folder} was made"
-                " with (its SHA-256 differs). Export those again, or name their folder with"
-                " --cases."
+                f"{self.files.folder} holds other cases than {record.folder} was made with (by"
+                " SHA-256). Export those again, or name their folder with --cases."
             )
 
     def compare(
@@ -299,17 +298,16 @@ class CdmTask(AskedTask):
             raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
         if self.files.hashes != other.files.hashes:
             raise UserError(
-                f"{first} and {second} were made with other cases, or with other tables of tests:"
-                f" the exports {self.files.folder} and {other.files.folder} differ by SHA-256. Runs"
-                " are compared case by case, so both must be of one export."
+                f"{first} and {second} were made with other cases or tables of tests (by SHA-256):"
+                f" {self.files.folder} and {other.files.folder}. Compare runs of one export."
             )
         plain = replace(method, n_iters=0, groupings=())
         results = []
         for task, folder in ((self, first), (other, second)):
             result = task._scored(folder, plain)[0].result
-            scores = (result.item_scores or {}).items()
-            kept = {name: values for name, values in scores if name not in COUNTS}
-            results.append(result.model_copy(update={"item_scores": kept}))
+            for name in COUNTS:
+                (result.item_scores or {}).pop(name, None)
+            results.append(result)
         found = paired_differences(results[0], results[1], "hadm_id", method)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 
@@ -341,8 +339,3 @@ def _check_options(options: CdmOptions) -> None:
             "--permute is for full_information: with tools the model chooses the order itself."
         )
     require_tools(options.tools)
-
-
-def _options_of(method: Method) -> CdmScoreOptions:
-    options = method.options
-    return options if isinstance(options, CdmScoreOptions) else CdmScoreOptions.model_validate({})
