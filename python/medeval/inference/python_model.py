@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +25,7 @@ from medeval.text import whole
 
 
 class PythonModel:
-    """A function in this process that takes an item and returns its text, or a whole reply.
+    """A function in this process that takes an item and returns its text.
 
     Args:
         function: called in a thread of its own for each item; it may be called in several at once.
@@ -40,7 +39,7 @@ class PythonModel:
 
     def __init__(
         self,
-        function: Callable[[Sample], str | Reply],
+        function: Callable[[Sample], str],
         name: str,
         guard: DataUseGuard,
         purpose: Purpose = "answer",
@@ -55,13 +54,13 @@ class PythonModel:
         self._guard = guard
         self._purpose: Purpose = purpose
         self._timeout = timeout
-        self.file = None if file is None else str(file.resolve())
+        self._file = None if file is None else str(file.resolve())
 
     async def ask(self, request: Request) -> Reply:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
-        if self.file is not None:
-            self._guard.check(self.file, request.item.is_open)
+        if self._file is not None:
+            self._guard.check(self._file, request.item.is_open)
         self._guard.authorize(request, body, self._purpose)
         try:
             answer = await self._called(request.item)
@@ -72,8 +71,6 @@ class PythonModel:
             answer = _failure_of(error)
         if isinstance(answer, str):
             return Reply(whole(answer), finish_reason="stop", model=self.model)
-        if isinstance(answer, Reply):
-            return replace(answer, model=self.model)
         if not isinstance(answer, Failure):
             answer = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         raise CallFailedError(answer)

@@ -15,11 +15,10 @@ from cdm_cases import MADE, case, cases, facts, names
 from inference_runs import content
 
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Episode, Outcome, Reply, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
-from medeval.tasks.cdm.demo import MODEL, reply_to
+from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, read_lab_tests
 from medeval.tasks.cdm.full_information import FullInformation
@@ -30,11 +29,11 @@ from medeval.tasks.cdm.tools import TOOLS
 MODES = ("native", "text", "full_information")
 
 
-class Listening(PythonModel):
+class Listening(LocalModel):
     """The demo model, and what it was asked."""
 
     def __init__(self, gate: DataUseGuard) -> None:
-        super().__init__(lambda item: reply_to(item.messages, item.parameters), MODEL, gate)
+        super().__init__(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
     async def ask(self, request: Request) -> Reply:

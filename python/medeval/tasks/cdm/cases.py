@@ -114,7 +114,7 @@ class Subset:
         }
 
 
-def read_case_files(folder: Path | None = None) -> CaseFiles:
+def read_case_files(folder: Path = EXPORT) -> CaseFiles:
     """Read the cases of an export.
 
     A case is open if all that speaks of it says so: the case, the file of classes beside it (which
@@ -124,8 +124,7 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
         UserError: the export is not there, a case cannot be read or comes twice, or none has a
             pathology.
     """
-    place = folder or EXPORT
-    path = place / LINES
+    path = folder / LINES
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -140,9 +139,9 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     asked = [case for case in cases if case.pathology is not None]
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
-    classes = _classes(place / PROVENANCE)
-    tests = read_lab_tests(place / MAPPING)
-    read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
+    classes = _classes(folder / PROVENANCE)
+    tests = read_lab_tests(folder / MAPPING)
+    read = [path, folder / MAPPING, *([folder / PROVENANCE] if classes else [])]
     hashes = [hashlib.sha256(data).hexdigest(), *map(sha256, read[1:])]
     by_manifest = strictest(map(exported_class, read, hashes))
     for index, case in enumerate(asked):
@@ -150,7 +149,7 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
         said = strictest([*own, *classes.get(case.hadm_id, [])])
         asked[index] = case.model_copy(update={"data_class": strictest([said, by_manifest])})
     left_out = len(cases) - len(asked)
-    return CaseFiles(place.resolve(), tuple(asked), tests, left_out, *hashes[:2])
+    return CaseFiles(folder.resolve(), tuple(asked), tests, left_out, *hashes[:2])
 
 
 def read_subset(named: str, files: CaseFiles) -> Subset:

@@ -172,19 +172,10 @@ class CaseEpisode:
     budget: ContextBudget = UNLIMITED
     sample: int = 0
 
-    @property
-    def id(self) -> str:
-        """The admission."""
-        return str(self.case.hadm_id)
-
-    @property
-    def data_class(self) -> str:
-        """The class of the case."""
-        return self.case.data_class
-
     def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Sample:
         """Return a request of the conversation."""
-        return Sample(self.id, messages, self.data_class, self.sample, parameters)
+        case = self.case
+        return Sample(str(case.hadm_id), messages, case.data_class, self.sample, parameters)
 
 
 def too_long(record: Mapping[str, Any]) -> Finished:

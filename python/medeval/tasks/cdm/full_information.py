@@ -72,7 +72,7 @@ class FullInformation(CaseEpisode):
         async with aclosing(self._imaging(ask)) as steps:
             async for measure, imaging, is_last in steps:
                 measures += [measure] if measure else []
-                if imaging in asked or not (is_last or await self._fits(imaging)):
+                if imaging in asked or not (is_last or await self.budget.holds(self._ask(imaging))):
                     continue
                 asked.add(imaging)
                 turn = await ask(self._ask(imaging))
@@ -88,7 +88,7 @@ class FullInformation(CaseEpisode):
         if not reports:
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
-        if abdomen and await self._fits(""):
+        if abdomen and await self.budget.holds(bare):
             yield "abdomen_only", imaging_text(abdomen), False
             # The earliest report of each modality.
             firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
@@ -102,9 +102,6 @@ class FullInformation(CaseEpisode):
             kept = await self.budget.cut_to_fit(summary, self._ask)
             yield TRUNCATED, kept, False
         yield "without_imaging", "", True
-
-    async def _fits(self, imaging: str) -> bool:
-        return await self.budget.holds(self._ask(imaging))
 
     async def _decided(
         self, ask: AskModel, question: Sample, turn: Turn, measures: Sequence[str]

@@ -49,11 +49,10 @@ HIDDEN = (
 def attributes_of(case: ClinicalCase) -> dict[str, str]:
     """Return the groups that a case's patient is of; the age at admission goes first."""
     person = case.demographics
-    age = None
-    if person is not None:
-        age = person.age if person.age_at_admission is None else person.age_at_admission
-    gender = person.gender if person is not None else ""
-    return {"gender": gender or UNKNOWN, "age_band": age_band(age)}
+    if person is None:
+        return {"gender": UNKNOWN, "age_band": UNKNOWN}
+    age = person.age if person.age_at_admission is None else person.age_at_admission
+    return {"gender": person.gender or UNKNOWN, "age_band": age_band(age)}
 
 
 def subgroups(

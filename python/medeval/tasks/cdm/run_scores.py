@@ -344,14 +344,13 @@ def _detail_tables(
     by_pathology: Mapping[str, Mapping[str, Any]], conduct: Mapping[str, Any]
 ) -> list[Table]:
     """Return every score with its interval for each pathology, and what the model did."""
-    values, rows = [], []
+    values = []
     for name in next(iter(by_pathology.values())):
         found = [cells(of[name]) for of in by_pathology.values()]
         values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in found)))
-    for name, value in conduct.items():
-        counts = value if isinstance(value, Mapping) else {"": value}
-        kind = "context: " if isinstance(value, Mapping) else name
-        rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
+    done = {name: value for name, value in conduct.items() if name != "context_measures"}
+    done |= {f"context: {name}": n for name, n in conduct["context_measures"].items()}
+    rows = [(name.replace("_", " "), f"{n:,}") for name, n in done.items()]
     return [
         Table("scores by pathology", ("score", *by_pathology), values),
         Table("what was done, over all cases", ("", "number"), rows),

@@ -100,9 +100,8 @@ class CdmTask(AskedTask):
         facts: by which they are scored.
         options: how they are put to a model.
         subset: those that are asked; None asks all.
-        recorded_export: where the record of a run that is taken up again has the export.
-        asks_server: whether the server is asked what the model takes in; it is not where the run
-            began as a batch.
+        recorded: how the record of a run that is taken up again says that it was asked. Where it
+            began as a batch, the server is not asked what the model takes in.
         window: what the model takes in.
         budget: what that leaves to a prompt.
     """
@@ -116,8 +115,7 @@ class CdmTask(AskedTask):
     facts: Facts
     options: CdmOptions
     subset: Subset | None = None
-    recorded_export: str | None = None
-    asks_server: bool = True
+    recorded: Mapping[str, Any] | None = None
     window: ContextWindow | None = None
     budget: ContextBudget = UNLIMITED
     name: str = NAME
@@ -126,12 +124,11 @@ class CdmTask(AskedTask):
     @classmethod
     def start(cls, named: str, options: CdmOptions) -> Self:
         """See `Task`."""
-        files = read_case_files(None if options.cases is None else Path(options.cases))
+        files = read_case_files(Path(options.cases or EXPORT))
         if options.cases is None and not options.as_built:
             require_named_export(EXPORT)
-        subset = options.subset
-        if isinstance(subset, str):
-            subset = read_subset(subset, files)
+        given = options.subset
+        subset = read_subset(given, files) if isinstance(given, str) else given
         _check_options(options)
         return cls(files, load_facts(), options, subset)
 
@@ -152,7 +149,7 @@ class CdmTask(AskedTask):
             given |= {name: asked[name] for name in TOOLS_OPTIONS}
         task = cls.start(NAME, read_options(CdmOptions, given, NAME))
         task.require_cases_of(record)
-        return replace(task, recorded_export=str(asked["export"]), asks_server=bool(context))
+        return replace(task, recorded=asked)
 
     @property
     def is_conversation(self) -> bool:
@@ -167,10 +164,10 @@ class CdmTask(AskedTask):
         """
         from medeval.inference.python_model import PythonModel
 
-        if not self.asks_server:
+        if self.recorded is not None and not self.recorded.get("context"):
             return self
         options, has_tools = self.options, self.is_conversation
-        is_function = isinstance(provider, PythonModel) and provider.file is not None
+        is_function = isinstance(provider, PythonModel)
         if has_tools and options.tool_protocol == "native" and is_function:
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
@@ -193,7 +190,7 @@ class CdmTask(AskedTask):
             **how,
             "context": self.window and self.window.as_json(),
             # The same cases in another folder are no other setting.
-            "export": self.recorded_export or str(self.files.folder),
+            "export": str((self.recorded or {}).get("export", self.files.folder)),
             **self._asked.about(),
         }
         if self.subset is not None:
@@ -329,11 +326,9 @@ class CdmTask(AskedTask):
 def _check_options(options: CdmOptions) -> None:
     """Refuse options of the mode that is not chosen, and tools that there are not."""
     if options.mode == "full_information":
-        unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
-        if unused:
-            raise UserError(
-                f"{', '.join(unused)}: for the mode tools; full_information has none of it."
-            )
+        if unused := [name for name in TOOLS_OPTIONS if name in options.model_fields_set]:
+            told = "for the mode tools; full_information has none of it"
+            raise UserError(f"{', '.join(unused)}: {told}.")
     elif options.permute or "permute_seed" in options.model_fields_set:
         raise UserError(
             "--permute is for full_information: with tools the model chooses the order itself."
