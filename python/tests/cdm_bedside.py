@@ -18,8 +18,8 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.episode import ToolEpisode
+from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import PROMPT_VERSION
 from medeval.tasks.cdm.task import CdmOptions
 

@@ -29,7 +29,7 @@ from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.demo import reply_to
 from medeval.tasks.cdm.facts import ARGUMENTS, name_parts
 from medeval.tasks.cdm.text_protocol import arguments_in, read_answer, read_text_reply
-from medeval.tasks.cdm.tools import TOOLS, requested_names, understood
+from medeval.tasks.cdm.tools import LONGEST_REQUEST, TOOLS, requested_names, understood
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.mtsamples.notes import read_notes
 from medeval.tasks.mtsamples.task import MtsamplesOptions
@@ -59,7 +59,8 @@ FILLERS = (" ", "a")
 
 def requests_of_tests(text: str) -> None:
     name_parts(text)
-    requested_names(text, facts().labs, names().is_exact)
+    # What is longer is an invalid call, of which nothing is read.
+    requested_names(text[:LONGEST_REQUEST], facts().labs, names().is_exact)
 
 
 def bedside(text: str) -> None:

@@ -51,7 +51,7 @@ def test_a_laboratory_result_shows_what_is_known_of_it(changed: dict[str, Any], 
 def test_other_orders_are_further_samples_with_the_same_information() -> None:
     def texts_of(seed: int) -> list[str]:
         found = [one for of in cases(2) for one in in_all_orders(of, permute=3, seed=seed)]
-        assert [(one.id, one.sample) for one in found] == [
+        assert [(one.opening.id, one.sample) for one in found] == [
             (str(20055000 + number), sample) for number in (1, 2) for sample in range(4)
         ]
         assert found[0].order == BLOCKS

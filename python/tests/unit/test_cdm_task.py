@@ -46,7 +46,7 @@ def ended(
 
 
 def item_scores(transcripts: Sequence[Transcript]) -> dict[str, list[float | None]]:
-    found = score_of(transcripts, facts(), "m", {"data": {}}, Method(n_iters=0))
+    found = score_of(transcripts, facts(), {"model": "m", "data": {}}, Method(n_iters=0))
     return dict(found.result.item_scores or {})
 
 

@@ -19,12 +19,13 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.export import exported_class
+from medeval.files import sha256
 from medeval.models.clinical_case import ClinicalCase, read_case
+from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import Items, read_lab_tests
 from medeval.text import OPEN, strictest
 
 EXPORT = Path("exports") / "cdm"
-LINES, PROVENANCE, MAPPING = "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json"
 COMMAND = "python -m medeval export --task cdm"
 COLUMN = "hadm_id"
 _EXTRACTS = ("discharge_free_text", "discharge_diagnosis", "procedures")
@@ -80,14 +81,11 @@ class CaseFiles:
         Raises:
             UserError: one of them is not there.
         """
-        wanted = frozenset(hadm_ids)
+        wanted = set(hadm_ids)
         kept = tuple(case for case in self.cases if case.hadm_id in wanted)
-        missing = wanted.difference(case.hadm_id for case in kept)
-        if missing:
-            raise UserError(
-                f"{self.folder} lacks {len(missing):,} of the cases of the subset, such as"
-                f" {min(missing)}. Name the folder of the export that has them with --cases."
-            )
+        if missing := wanted.difference(case.hadm_id for case in kept):
+            lacks = f"lacks {len(missing):,} of the cases of the subset, such as {min(missing)}"
+            raise UserError(f"{self.folder} {lacks}. Name the folder that has them with --cases.")
         return replace(self, cases=kept, without_pathology=0)
 
 
@@ -116,7 +114,7 @@ class Subset:
         }
 
 
-def read_case_files(folder: Path | None = None) -> CaseFiles:
+def read_case_files(folder: Path = EXPORT) -> CaseFiles:
     """Read the cases of an export.
 
     A case is open if all that speaks of it says so: the case, the file of classes beside it (which
@@ -126,42 +124,32 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
         UserError: the export is not there, a case cannot be read or comes twice, or none has a
             pathology.
     """
-    place = folder or EXPORT
-    path = place / LINES
+    path = folder / LINES
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(
             f"{path}: {error.strerror}. `{COMMAND}` writes it; --cases names another folder."
         ) from None
-    numbers: dict[int, int] = {}
-    cases = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        case = read_case(line, f"{path}, line {number}")
-        first = numbers.setdefault(case.hadm_id, number)
-        if first != number:
-            raise UserError(
-                f"{path}, line {number}: case {case.hadm_id} stands in line {first} already."
-                f" `{COMMAND}` writes each case once."
-            )
-        cases.append(case)
+    lines = enumerate(data.split(b"\n"), 1)
+    cases = [read_case(line, f"{path}, line {number}") for number, line in lines if line.strip()]
+    counts = Counter(case.hadm_id for case in cases)
+    if twice := [hadm_id for hadm_id, count in counts.items() if count > 1]:
+        raise UserError(f"{path}: case {twice[0]} comes twice. `{COMMAND}` writes each case once.")
     asked = [case for case in cases if case.pathology is not None]
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
-    classes = _classes(place / PROVENANCE)
-    tests = read_lab_tests(place / MAPPING)
-    read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
-    contents = [data, *(file.read_bytes() for file in read[1:])]
-    hashes = [hashlib.sha256(content).hexdigest() for content in contents]
+    classes = _classes(folder / PROVENANCE)
+    tests = read_lab_tests(folder / MAPPING)
+    read = [path, folder / MAPPING, *([folder / PROVENANCE] if classes else [])]
+    hashes = [hashlib.sha256(data).hexdigest(), *map(sha256, read[1:])]
     by_manifest = strictest(map(exported_class, read, hashes))
     for index, case in enumerate(asked):
         own = [case.data_class] if "data_class" in case.model_fields_set else []
         said = strictest([*own, *classes.get(case.hadm_id, [])])
         asked[index] = case.model_copy(update={"data_class": strictest([said, by_manifest])})
     left_out = len(cases) - len(asked)
-    return CaseFiles(place.resolve(), tuple(asked), tests, left_out, *hashes[:2])
+    return CaseFiles(folder.resolve(), tuple(asked), tests, left_out, *hashes[:2])
 
 
 def read_subset(named: str, files: CaseFiles) -> Subset:
@@ -199,11 +187,10 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
     known = {case.hadm_id for case in files.cases}
     unknown = [hadm_id for hadm_id in lines if hadm_id not in known]
     if unknown:
+        which = f"{path}, line {lines[unknown[0]]}: {COLUMN} {unknown[0]}"
         more = f" It is the first of {len(unknown):,} such lines." if unknown[1:] else ""
-        raise UserError(
-            f"{path}, line {lines[unknown[0]]}: {COLUMN} {unknown[0]} is none of the"
-            f" {len(known):,} cases in {files.folder} that have one of the four pathologies.{more}"
-        )
+        of = f"{len(known):,} cases in {files.folder} that have one of the four pathologies"
+        raise UserError(f"{which} is none of the {of}.{more}")
     return Subset(name, tuple(sorted(lines)), hashlib.sha256(data).hexdigest())
 
 
@@ -224,20 +211,19 @@ def _classes(path: Path) -> dict[int, list[object]]:
 def _lines(text: str, path: Path) -> dict[int, int]:
     """Return the number of the line of each id; a cell of a table does not go on in the next."""
     found: dict[int, int] = {}
-    header: list[str] = []
-    is_list: bool | None = None
+    header: list[str] | None = None
     for number, line in enumerate(map(str.strip, StringIO(text, newline=None)), start=1):
         if not line or line.startswith("#"):
             continue
-        where = f"{path}, line {number}"
-        # A note may stand behind an id.
-        bare = line.partition("#")[0].strip()
-        is_list = _ID.fullmatch(bare) is not None if is_list is None else is_list
+        where, bare = f"{path}, line {number}", line.partition("#")[0].strip()
+        if header is None and _ID.fullmatch(bare):
+            header = [COLUMN]  # a list has none
         try:
-            row = [bare] if is_list else next(csv.reader([line], strict=True))
+            # A note may stand behind an id.
+            row = [bare] if header == [COLUMN] else next(csv.reader([line], strict=True))
         except csv.Error as error:
             raise UserError(f"{where}: {error}.") from None
-        if not is_list and not header:
+        if header is None:
             header = [name.strip().lower() for name in row]
             if header.count(COLUMN) != 1:
                 raise UserError(
@@ -245,11 +231,11 @@ def _lines(text: str, path: Path) -> dict[int, int]:
                     f" {COLUMN}. The file has one {COLUMN} a line, or is a CSV parted by commas."
                 )
             continue
-        if header and len(row) != len(header):
+        if len(row) != len(header):
             raise UserError(f"{where}: {len(row)} cells under {len(header)} columns.")
+        cell = row[header.index(COLUMN)].partition("#")[0].strip()
         if not any(map(str.strip, row)):
             continue
-        cell = row[header.index(COLUMN) if header else 0].partition("#")[0].strip()
         if not _ID.fullmatch(cell):
             raise UserError(f"{where}: {cell[:40]!r} is not a {COLUMN}.")
         if (hadm_id := int(cell)) in found:
@@ -273,15 +259,13 @@ def check_absent_tables(absent: Collection[str], value_of: Callable[[str], objec
     """
     extract_source, is_listed = value_of("cdm_extract_source"), bool(value_of("cdm_cohort_file"))
     extracts = [table for table in _EXTRACTS if table in absent]
+    command = "`python -m medeval load mimic4 --cohort-file FILE`"
     if is_listed and "cohort_list" in absent:
-        raise UserError(
-            "cdm_cohort_file is set, but the database holds no list. Load it: `python -m medeval"
-            " load mimic4 --cohort-file FILE`."
-        )
+        raise UserError(f"cdm_cohort_file is set, but no list is loaded. Load it: {command}.")
     if not is_listed and {"diagnoses_icd", "d_icd_diagnoses"} & {*absent}:
         raise UserError(
-            "Without a list of admissions (cdm_cohort_file) the selection rule reads diagnoses_icd"
-            " and d_icd_diagnoses, and they are not there."
+            "There is no diagnoses_icd or no d_icd_diagnoses. The selection rule needs both, a list"
+            " of admissions (cdm_cohort_file) neither."
         )
     if extracts and extract_source == "provided":
         raise UserError(
@@ -290,9 +274,8 @@ def check_absent_tables(absent: Collection[str], value_of: Callable[[str], objec
         )
     if "discharge" in absent and (extracts or not is_listed or extract_source == "derived"):
         raise UserError(
-            "The discharge notes (table discharge) are not there. Only a list of admissions"
-            " (cdm_cohort_file) together with extracts of the notes (MEDEVAL_CDM_EXTRACT_DIR) can"
-            " do without them."
+            "There are no discharge notes (discharge). Only cdm_cohort_file together with"
+            " MEDEVAL_CDM_EXTRACT_DIR can do without them."
         )
 
 
@@ -308,7 +291,6 @@ def check_unnamed_list(count: int, schema: str) -> None:
     """
     if count:
         raise UserError(
-            f"A list of {count} admissions is loaded ({schema}.cohort_list) and not named. Name it"
-            " to build its cases: --vars '{cdm_cohort_file: FILE}'. For the published selection"
-            f" rule empty it: `truncate table {schema}.cohort_list`."
+            f"A list of {count} admissions is loaded ({schema}.cohort_list) and not named. Name it:"
+            " --vars '{cdm_cohort_file: FILE}'. For the published selection rule empty that table."
         )

@@ -28,20 +28,9 @@ MODEL = "demo-policy-1"
 
 _SURE = 3
 _WORDS: dict[str, Any] = tomllib.loads((DATA / "demo.toml").read_text("utf-8"))
-# Words for a diagnosis, and how much they say.
-_SIGNS: Mapping[str, Mapping[str, int]] = {
-    diagnosis: dict.fromkeys(words["where_it_hurts"], 1) | dict.fromkeys(words["what_was_found"], 2)
-    for diagnosis, words in _WORDS.items()
-    if isinstance(words, dict)
-}
-_ABSENT = re.compile(
-    r"\b(?:no|without|denies|normal|unremarkable|negative|hidden|hides|not (?:seen|visible))\b"
-)
+_DIAGNOSES: Mapping[str, Mapping[str, Any]] = _WORDS["diagnoses"]
+_ABSENT, _LIPASE = re.compile(_WORDS["absent"]), re.compile(_WORDS["lipase"])
 _SENTENCE = re.compile(r"[.;\n]+\s*")
-_LIPASE = re.compile(
-    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]{0,80}\(ref:[^)\n]{0,40}?(?P<upper>\d+(?:\.\d+)?)\)",
-    re.IGNORECASE,
-)
 
 
 class LocalModel:
@@ -106,15 +95,10 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Repl
     )
     if system == prompt("system_summary"):
         return _said(seen[:1200])
-    scores, support = _scores(seen), _WORDS["support"]
-    best = max(scores, key=lambda name: scores[name])
-    # Where the words say nothing there is none.
-    best = best if scores[best] else ""
-    diagnosis, treatment, why = f"Acute {best}", support, f"The findings fit acute {best} best."
-    if best:
-        treatment = [*_WORDS[best]["treatment"], *support]
-    else:
-        diagnosis, why = "Abdominal pain of unknown cause", "Nothing points to one organ."
+    scores = _scores(seen)
+    # Where the words say nothing the first is the best, which is none.
+    words = _DIAGNOSES[max(scores, key=lambda name: scores[name])]
+    diagnosis, treatment = words["diagnosis"], [*words["treatment"], *_WORDS["support"]]
     if system == prompt("system_full_information"):
         return _said({"diagnosis": diagnosis, "treatment": treatment})
     is_text = "tools" not in parameters and "Action Input:" in system
@@ -135,14 +119,14 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Repl
     wish = None if must_decide else _wish(seen, scores, done, tools)
     if wish is not None and is_text:
         given = json.dumps(wish[1]) if wish[1] else "none"
-        action = f"Action: {wish[0]}\nAction Input: {given}"
-        return _said(f"Thought: more is to be known.\n{action}")
+        more = "Thought: more is to be known."
+        return _said(f"{more}\nAction: {wish[0]}\nAction Input: {given}")
     if wish is not None:
         return _call(wish, f"call_{len(done)}")
     if is_text:
-        parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
-        return _said(f"Thought: {why}\n{parts}")
-    return _said({"thought": why, "final_diagnosis": diagnosis, "treatment": treatment})
+        answer = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
+        return _said(f"Thought: {words['why']}\n{answer}")
+    return _said({"thought": words["why"], "final_diagnosis": diagnosis, "treatment": treatment})
 
 
 def _wish(
@@ -159,7 +143,7 @@ def _wish(
     if IMAGE not in tools or is_enough:
         return None
     # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
-    is_ct = first > 0 and max(scores, key=lambda name: scores[name]) == "diverticulitis"
+    is_ct = max(scores, key=lambda name: scores[name]) == "diverticulitis"
     if images:
         is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
     return IMAGE, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
@@ -167,13 +151,15 @@ def _wish(
 
 def _scores(seen: str) -> dict[str, int]:
     """Return how much the words say for each diagnosis."""
-    scores = dict.fromkeys(_SIGNS, 0)
+    scores = dict.fromkeys(_DIAGNOSES, 0)
     for sentence in _SENTENCE.split(seen.lower()):
         is_absent = _ABSENT.search(sentence) is not None
-        for diagnosis, signs in _SIGNS.items():
-            found = {worth for sign, worth in signs.items() if sign in sentence}
+        for name, words in _DIAGNOSES.items():
             # It hurts there, whatever else is absent.
-            scores[diagnosis] += max(found - {2} if is_absent else found, default=0)
+            if not is_absent and any(sign in sentence for sign in words["what_was_found"]):
+                scores[name] += 2
+            elif any(sign in sentence for sign in words["where_it_hurts"]):
+                scores[name] += 1
     for lipase in _LIPASE.finditer(seen):
         if float(lipase["value"]) >= 3 * float(lipase["upper"]):
             scores["pancreatitis"] += _SURE + 1

@@ -33,11 +33,10 @@ from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
 from medeval.tasks.cdm.text_protocol import (
     PROTOCOLS,
     FinalAnswer,
-    ProtocolReply,
     ToolCall,
     partial_answer,
 )
-from medeval.tasks.cdm.tools import Answer, Toolbox, require_tools
+from medeval.tasks.cdm.tools import Toolbox, require_tools
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:
@@ -111,15 +110,13 @@ def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBud
     size = window.limit - max(margin, reply)
     if size > 0:
         return ContextBudget(window.counter, size)
-    kept, advice = f"{margin} are always kept free", "ask a model that takes more"
-    first = "--context-limit to what the model takes"
-    if reply > margin:
-        kept, first = f"max_tokens keeps {reply:,} for the reply", "max_tokens lower"
-        advice = "--context-limit higher if the model takes more"
+    kept = f"max_tokens keeps {reply:,} for the reply"
+    if reply <= margin:
+        kept = f"{margin} are always kept free"
     told = {"user": " (--context-limit)", "server": " (so the server says)"}
     raise UserError(
         f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')} and {kept}: none"
-        f" are left for a prompt. Set {first}, or {advice}."
+        " are left for a prompt. Set max_tokens lower, or --context-limit to what the model takes."
     )
 
 
@@ -175,19 +172,10 @@ class CaseEpisode:
     budget: ContextBudget = UNLIMITED
     sample: int = 0
 
-    @property
-    def id(self) -> str:
-        """The admission."""
-        return str(self.case.hadm_id)
-
-    @property
-    def data_class(self) -> str:
-        """The class of the case."""
-        return self.case.data_class
-
     def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Sample:
         """Return a request of the conversation."""
-        return Sample(self.id, messages, self.data_class, self.sample, parameters)
+        case = self.case
+        return Sample(str(case.hadm_id), messages, case.data_class, self.sample, parameters)
 
 
 def too_long(record: Mapping[str, Any]) -> Finished:
@@ -236,7 +224,6 @@ class ToolEpisode(CaseEpisode):
         self._calls: list[dict[str, Any]] = []
         self._rounds = self._customs = 0
         self._is_reasked = False
-        self._part: FinalAnswer | None = None
         try:
             return await self._run()
         except CallFailedError as error:
@@ -245,79 +232,82 @@ class ToolEpisode(CaseEpisode):
             return failed(error.failure, self._record())
 
     async def _run(self) -> Finished:
-        """Go on until the model answers, or until it has to decide."""
-        parameters = self._protocol.parameters(is_deciding=False)
-        while self._rounds < self.options.max_rounds:
-            turn = await self._turn(parameters)
-            if turn is None and not self._must_decide:
+        """Go on until the model answers; where it has to decide there are no more tools.
+
+        A reply with neither a call nor an answer is asked for once more, and once more where the
+        model has to decide. If that does not help, the part of an answer that is there counts.
+        """
+        protocol = self.options.tool_protocol
+        reason, is_reasked = "", False
+        part: FinalAnswer | None = None
+        while True:
+            if not reason and self._rounds >= self.options.max_rounds:
+                reason, is_reasked = "step_limit", False
+            last_words = prompt(f"decide_{protocol}") if reason else ""
+            turn = await self._turn(last_words)
+            if turn is None and self._must_decide and not reason:
+                reason, is_reasked = CONTEXT_LIMIT, False
+                continue
+            if turn is None or turn.completion is None:
                 return too_long(self._record())
-            if turn is None:
-                return await self._decision(CONTEXT_LIMIT)
-            reply = self._read(turn)
-            if reply is None or reply.answer is not None:
-                return self._finished(turn, reply)
-            self._steps.append(reply.message)
-            if reply.calls:
+            if turn.outcome in _ENDS:
+                return self._finished(turn, None, reason)
+            reply = self._protocol.read(turn.completion)
+            self._customs += reply.customs
+            if reply.answer is not None:
+                return self._finished(turn, reply.answer, reason)
+            if reply.calls and not reason:
                 self._rounds += 1
-                self._answer([(call, self._made(call, n)) for n, call in enumerate(reply.calls)])
-            elif self._is_reasked:
-                return self._unreadable(turn)
+                self._steps.append(reply.message)
+                self._make(reply.calls)
+                continue
+            if not reply.calls:
+                part = partial_answer(said_in(turn)) or part
+            if is_reasked:
+                if part is None and turn.outcome is not Outcome.EMPTY:
+                    turn = replace(turn, outcome=Outcome.UNPARSED)
+                return self._finished(turn, part, reason)
+            is_reasked = self._is_reasked = True
+            if reason:
+                self._steps = [*_with_user(self._steps, last_words), reply.message]
+                self._make(reply.calls, prompt("no_more_calls"))
             else:
-                self._ask_again(turn, prompt(f"ask_again_{self.options.tool_protocol}"))
-        return await self._decision("step_limit")
+                words = prompt(f"ask_again_{protocol}")
+                self._steps = _with_user([*self._steps, reply.message], words)
 
-    async def _decision(self, reason: str) -> Finished:
-        """Have the model decide, without tools; a reply that does not is asked for once more."""
-        words = prompt(f"decide_{self.options.tool_protocol}")
-        parameters = self._protocol.parameters(is_deciding=True)
-        for is_last in (False, True):
-            turn = await self._turn(parameters, words)
-            if turn is None:
-                break
-            reply = self._read(turn)
-            if reply is None or reply.answer is not None:
-                return self._finished(turn, reply, reason)
-            if is_last:
-                return self._unreadable(turn, reason)
-            self._ask_again(turn, words)
-            self._steps.append(reply.message)
-            none = prompt("no_more_calls")
-            self._answer([(call, _unmade(none, call)) for call in reply.calls])
-        return too_long(self._record())
-
-    async def _turn(self, parameters: Mapping[str, Any], last_words: str = "") -> Turn | None:
+    async def _turn(self, last_words: str) -> Turn | None:
         """Ask the model, with the conversation made shorter as long as it must and can be.
 
         None is returned if it cannot be made short enough, or if it has to be cut and there are no
         last words.
 
         Args:
-            parameters: of the request.
             last_words: of the user, that have the model decide; without them nothing is cut yet.
         """
         while not self._must_decide or last_words:
-            head = list(self._first.messages)
+            head, steps = list(self._first.messages), self._steps
             if self._found:
                 head = _with_user(head, prompt("found_so_far", text=self._found))
-            steps = self._steps
             if steps and steps[0]["role"] == "user":
                 # Many templates take no two messages of one speaker.
                 head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
-            messages = [*head, *steps]
-            messages = _with_user(messages, last_words) if last_words else messages
-            item = replace(self._first, messages=messages, parameters=parameters)
-            if not await self.budget.holds(item) and await self._shorten(parameters, last_words):
+            item = self._request([*head, *steps], last_words)
+            if not await self.budget.holds(item) and await self._shorten(last_words):
                 continue
             turn = await self._ask(item)
             if turn.completion is not None:
                 return turn
-            if not await self._shorten(parameters, last_words, was_refused=True):
+            if not await self._shorten(last_words, was_refused=True):
                 return None
         return None
 
-    async def _shorten(
-        self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
-    ) -> bool:
+    def _request(self, messages: Sequence[Message], last_words: str) -> Sample:
+        """Return a request of messages; one that ends in last words lets nothing be called."""
+        messages = _with_user(messages, last_words) if last_words else messages
+        parameters = self._protocol.parameters(is_deciding=bool(last_words))
+        return replace(self._first, messages=messages, parameters=parameters)
+
+    async def _shorten(self, last_words: str, was_refused: bool = False) -> bool:
         """Shorten the conversation by one step; False if no step is left.
 
         Where the endpoint found too long what was counted as fitting, half of it is cut.
@@ -334,56 +324,36 @@ class ToolEpisode(CaseEpisode):
         if last_words:
             self._measures.append(TRUNCATED)
             self._steps = []
+            told = told[: len(told) // 2] if was_refused else told
 
             def item_with(text: str) -> Sample:
-                words = f"{prompt('found_so_far', text=text)}\n\n{last_words}"
-                messages = _with_user(self._first.messages, words)
-                return replace(self._first, messages=messages, parameters=parameters)
+                head = _with_user(self._first.messages, prompt("found_so_far", text=text))
+                return self._request(head, last_words)
 
-            told = told[: len(told) // 2] if was_refused else told
             self._found = await self.budget.cut_to_fit(told, item_with)
         return True
 
-    def _read(self, turn: Turn) -> ProtocolReply | None:
-        """Read a reply; None if it was cut off or refused, which is the end."""
-        if turn.completion is None or turn.outcome in _ENDS:
-            return None
-        reply = self._protocol.read(turn.completion)
-        self._customs += reply.customs
-        return reply
+    def _make(self, calls: Sequence[ToolCall], none: str = "") -> None:
+        """Make the calls of one step, keep the records of them, and tell the model what came of it.
 
-    def _made(self, call: ToolCall, number: int) -> Answer:
-        """Make a call of one step; return what became of it."""
-        if number >= self.options.max_calls:
-            return _unmade(prompt("too_many_calls"), call)
-        if call.arguments is None:
-            takes = ", ".join(ARGUMENTS[call.name] if call.name in self._tools else ()) or "none"
-            return _unmade(prompt("bad_arguments", arguments=takes), call)
-        return self._toolbox.call(call.name, call.arguments)
+        Args:
+            calls: to be made.
+            none: why none is made; empty where they are.
+        """
+        answers = []
+        for number, call in enumerate(calls):
+            refused = none
+            if not none and number >= self.options.max_calls:
+                refused = prompt("too_many_calls")
+            elif not none and call.arguments is None:
+                takes = ", ".join(ARGUMENTS[call.name] if call.name in self._tools else ())
+                refused = prompt("bad_arguments", arguments=takes or "none")
+            text, record = self._toolbox.call(call.name, call.arguments or {}, refused)
+            self._calls.append({**record, "round": self._rounds})
+            answers.append((call, text))
+        self._steps += self._protocol.answered(answers)
 
-    def _answer(self, made: Sequence[tuple[ToolCall, Answer]]) -> None:
-        """Tell the model what became of its calls, and keep the records of them."""
-        self._calls += [{**record, "round": self._rounds} for _, (_, record) in made]
-        self._steps += self._protocol.answered([(call, text) for call, (text, _) in made])
-
-    def _ask_again(self, turn: Turn, words: str) -> None:
-        self._is_reasked = True
-        self._keep_part(turn)
-        self._steps = _with_user(self._steps, words)
-
-    def _keep_part(self, turn: Turn) -> None:
-        """Keep what a reply holds of an answer, for when no whole one comes."""
-        if turn.completion is not None and not turn.completion.tool_calls:
-            self._part = partial_answer(said_in(turn)) or self._part
-
-    def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
-        self._keep_part(turn)
-        if self._part is None and turn.outcome is not Outcome.EMPTY:
-            turn = replace(turn, outcome=Outcome.UNPARSED)
-        return self._finished(turn, ProtocolReply({}, answer=self._part), reason)
-
-    def _finished(self, turn: Turn, reply: ProtocolReply | None, reason: str = "") -> Finished:
-        answer = None if reply is None else reply.answer
+    def _finished(self, turn: Turn, answer: FinalAnswer | None, reason: str) -> Finished:
         outcome = turn.outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
         return Finished(outcome, text, reason, self._record(answer))
@@ -399,8 +369,3 @@ class ToolEpisode(CaseEpisode):
             "is_reasked": self._is_reasked,
             "context": list(self._measures),
         }
-
-
-def _unmade(text: str, call: ToolCall) -> Answer:
-    """Return the answer to a call that no tool has seen."""
-    return text, {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}

@@ -12,7 +12,7 @@ import csv
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from medeval.tasks.cdm.negation import Negation
 DATA = Path(__file__).with_name("data")
 _PROMPTS: Mapping[str, Any] = tomllib.loads((DATA / "prompts.toml").read_text("utf-8"))
 PROMPT_VERSION: str = _PROMPTS["version"]
+# Parameters of a request that shows all at once.
+FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
 TOOL_DESCRIPTIONS: Mapping[str, str] = {
     name: tool["description"] for name, tool in _PROMPTS["tools"].items()
@@ -235,7 +237,7 @@ class Facts(_Facts):
     @cached_property
     def negation(self) -> Negation:
         """The rules of version 2."""
-        return Negation(**self.negation_cues)
+        return Negation(self.negation_cues)
 
 
 def load_facts(root: Path | None = None) -> Facts:
@@ -243,9 +245,6 @@ def load_facts(root: Path | None = None) -> Facts:
 
     Args:
         root: the project's folder; None searches upwards from the current one.
-
-    Raises:
-        UserError: a file of radiology keywords cannot be read.
     """
     told = tomllib.loads((DATA / "facts.toml").read_text("utf-8"))
     labs, imaging, organs = told["labs"], told["imaging"], told.pop("organs")
@@ -254,10 +253,11 @@ def load_facts(root: Path | None = None) -> Facts:
         labs["request_names"][name] = labs["panels"].get(meant, [meant])
     told["negation_cues"]["before"] = told["negations"] + told["negation_cues"]["before"]
     seeds = (root or project_root()) / "seeds" / "cdm"
-    modalities = _rows(seeds / "radiology_modalities.csv")
-    regions = [
-        row for row in _rows(seeds / "radiology_regions.csv") if row["in_specification"] == "true"
-    ]
+    modalities, regions = (
+        list(csv.DictReader((seeds / f"radiology_{name}.csv").read_text("utf-8").splitlines()))
+        for name in ("modalities", "regions")
+    )
+    regions = [row for row in regions if row["in_specification"] == "true"]
     phrases = {row["modality"].lower(): row["modality"] for row in modalities}
     imaging["modality_phrases"] = phrases | imaging["modality_phrases"]
     imaging["region_keywords"] = [(row["keyword"], row["region"]) for row in regions]
@@ -266,9 +266,8 @@ def load_facts(root: Path | None = None) -> Facts:
     imaging["modality_keywords"] = [
         (row["keyword"], row["modality"]) for row in modalities if row["keyword"] not in names
     ]
-    imaging["keyword_stems"] = [
-        row["keyword"] for row in (*modalities, *regions) if row["is_stem"] == "true"
-    ]
+    rows = [*modalities, *regions]
+    imaging["keyword_stems"] = [row["keyword"] for row in rows if row["is_stem"] == "true"]
     # The places of a pathology's pairs are other organs to the others.
     graded = (told["correct_diagnoses"], told["gracious_diagnoses"])
     places = {name: {place for of in graded for place, _ in of.get(name, ())} for name in graded[0]}
@@ -280,14 +279,6 @@ def load_facts(root: Path | None = None) -> Facts:
         for name, own in places.items()
     }
     return Facts.model_validate(told)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 # Names of laboratory tests
@@ -304,9 +295,8 @@ def read_lab_tests(path: Path) -> dict[str, Items]:
         for row in json.loads(path.read_text(encoding="utf-8")):
             found.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
     except OSError as error:
-        raise UserError(
-            f"{path}: {error.strerror}. `python -m medeval export --task cdm` writes it."
-        ) from error
+        command = "`python -m medeval export --task cdm` writes it"
+        raise UserError(f"{path}: {error.strerror}. {command}.") from error
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"{path} is not the table of tests that an export writes.") from error
     return found
@@ -323,8 +313,7 @@ class LabNames:
 
     def __init__(self, labels: dict[str, Items], facts: LabFacts) -> None:
         """Take the labels of `read_lab_tests` and the facts."""
-        self.labels = labels
-        self.facts = facts
+        self.labels, self.facts = labels, facts
         # Models repeat themselves.
         self.items = lru_cache(maxsize=4096)(self._items)
 
@@ -346,7 +335,7 @@ class LabNames:
         synonym = self.facts.label_synonyms.get(name, name)
         found = self._exact.get(plain(name)) if can_be_exact else None
         if found is None:
-            panel, ratio = closest(name, list(self.facts.panels))
+            panel, ratio = closest(name, [*self.facts.panels])
             panel = panel if ratio >= _PANEL_RATIO else self.facts.panel_synonyms.get(name, "")
             found = self.facts.panels[panel] if panel else self._labelled(synonym, _LABEL_RATIO)
         parts = [plain(part) for part in name_parts(name)]
@@ -374,9 +363,8 @@ class LabNames:
             found |= {plain(part): items for part in (*name_parts(name), name)}
         # A request has lost its filling words by now, so the names lose theirs.
         for name, items in facts.request_names.items():
-            words = plain(name).split()
-            kept = (word for word in words if word not in facts.fillers_between_blanks)
-            found[" ".join(kept)] = items
+            fillers = facts.fillers_between_blanks
+            found[" ".join(w for w in plain(name).split() if w not in fillers)] = items
         return found
 
 
@@ -403,7 +391,7 @@ def name_parts(name: str) -> tuple[str, str]:
     return (long_name.strip(), abbreviation.strip()) if closed else (name.strip(), name.strip())
 
 
-def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
+def closest(name: str, choices: Iterable[str]) -> tuple[str, int]:
     """Return the choice that is most like a name, the first of equals, and how like it is.
 
     The likeness is the ratio of rapidfuzz on texts in lower case without punctuation, as a whole
@@ -411,14 +399,6 @@ def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
     """
     from rapidfuzz import fuzz, process, utils
 
-    processed = _processed(tuple(choices))
-    found = process.extractOne(utils.default_process(name), processed, scorer=fuzz.ratio)
-    return (choices[found[2]], round(found[1])) if found else ("", 0)
-
-
-@lru_cache(maxsize=8)
-def _processed(choices: Words) -> list[str]:
-    """Return choices as they are compared: the same few lists are compared with all the time."""
-    from rapidfuzz import utils
-
-    return [utils.default_process(choice) for choice in choices]
+    processor = utils.default_process
+    found = process.extractOne(name, choices, processor=processor, scorer=fuzz.ratio)
+    return (found[0], round(found[1])) if found else ("", 0)

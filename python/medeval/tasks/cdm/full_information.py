@@ -24,7 +24,7 @@ from medeval.tasks.cdm.episode import (
     shortened,
     too_long,
 )
-from medeval.tasks.cdm.facts import prompt
+from medeval.tasks.cdm.facts import FULL_INFORMATION, prompt
 from medeval.tasks.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
 from medeval.tasks.cdm.tools import by_time, reference_range
 
@@ -32,22 +32,6 @@ from medeval.tasks.cdm.tools import by_time, reference_range
 MARGIN = 25
 BLOCKS = ("History", "Physical examination", "Laboratory results", "Imaging", "Microbiology")
 _UNREAD = (Outcome.UNPARSED, Outcome.EMPTY)
-
-_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "diagnosis": {"type": "string"},
-        "treatment": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["diagnosis", "treatment"],
-    "additionalProperties": False,
-}
-PARAMETERS: dict[str, Any] = {
-    "response_format": {
-        "type": "json_schema",
-        "json_schema": {"name": "decision", "strict": True, "schema": _SCHEMA},
-    }
-}
 
 
 @dataclass
@@ -79,7 +63,7 @@ class FullInformation(CaseEpisode):
         shown = [(name, blocks[name].strip()) for name in self.order]
         text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
         system = {"role": "system", "content": prompt("system_full_information")}
-        return self.item([system, {"role": "user", "content": text}], PARAMETERS)
+        return self.item([system, {"role": "user", "content": text}], FULL_INFORMATION)
 
     async def play(self, ask: AskModel) -> Finished:
         """Ask with as much imaging as there is budget for."""
@@ -88,13 +72,12 @@ class FullInformation(CaseEpisode):
         async with aclosing(self._imaging(ask)) as steps:
             async for measure, imaging, is_last in steps:
                 measures += [measure] if measure else []
-                if imaging in asked or not (is_last or await self._fits(imaging)):
+                if imaging in asked or not (is_last or await self.budget.holds(self._ask(imaging))):
                     continue
                 asked.add(imaging)
-                question = self._ask(imaging)
-                turn = await ask(question)
+                turn = await ask(self._ask(imaging))
                 if turn.completion is not None:
-                    return await self._decided(ask, question, turn, measures)
+                    return await self._decided(ask, self._ask(imaging), turn, measures)
         return too_long(self._record(None, measures, is_reasked=False))
 
     async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
@@ -105,7 +88,7 @@ class FullInformation(CaseEpisode):
         if not reports:
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
-        if abdomen and await self._fits(""):
+        if abdomen and await self.budget.holds(bare):
             yield "abdomen_only", imaging_text(abdomen), False
             # The earliest report of each modality.
             firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
@@ -120,9 +103,6 @@ class FullInformation(CaseEpisode):
             yield TRUNCATED, kept, False
         yield "without_imaging", "", True
 
-    async def _fits(self, imaging: str) -> bool:
-        return await self.budget.holds(self._ask(imaging))
-
     async def _decided(
         self, ask: AskModel, question: Sample, turn: Turn, measures: Sequence[str]
     ) -> Finished:
@@ -130,13 +110,10 @@ class FullInformation(CaseEpisode):
         outcome, answer, said = _read(turn)
         is_reasked = outcome in _UNREAD
         if is_reasked:
-            again = [
-                *question.messages,
-                {"role": "assistant", "content": said or prompt("no_reply")},
-                {"role": "user", "content": prompt("ask_again_full_information")},
-            ]
-            first = said
-            second = await ask(replace(question, messages=again))
+            first, words = said, prompt("ask_again_full_information")
+            unread = {"role": "assistant", "content": said or prompt("no_reply")}
+            messages = [*question.messages, unread, {"role": "user", "content": words}]
+            second = await ask(replace(question, messages=messages))
             if second.completion is not None:
                 turn = second
                 outcome, answer, said = _read(turn)
@@ -210,13 +187,15 @@ def report_text(report: RadiologyReport, text: str | None = None) -> str:
 def _lab_line(lab: LabResult) -> str:
     """Return a result with what is known of its range."""
     kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
-    shown = f" [{kind}]" if kind else ""
-    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
+    return f"- {_title(lab.test_name, kind)}: {lab.value}{reference_range(lab)}"
 
 
 def _culture_line(culture: MicrobiologyEvent) -> str:
     """Return a culture; an organism that nobody named is unknown."""
-    specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
+    title = _title(culture.test_name, culture.spec_type_desc)
     comments = f"; {culture.comments}" if culture.comments else ""
-    name = culture.test_name or "Unnamed test"
-    return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"
+    return f"- {title}: {culture.organism_name or 'Unknown'}{comments}"
+
+
+def _title(name: str | None, kind: str | None) -> str:
+    return (name or "Unnamed test") + (f" [{kind}]" if kind else "")

@@ -49,11 +49,10 @@ HIDDEN = (
 def attributes_of(case: ClinicalCase) -> dict[str, str]:
     """Return the groups that a case's patient is of; the age at admission goes first."""
     person = case.demographics
-    age = None
-    if person is not None:
-        age = person.age if person.age_at_admission is None else person.age_at_admission
-    gender = person.gender if person is not None else ""
-    return {"gender": gender or UNKNOWN, "age_band": age_band(age)}
+    if person is None:
+        return {"gender": UNKNOWN, "age_band": UNKNOWN}
+    age = person.age if person.age_at_admission is None else person.age_at_admission
+    return {"gender": person.gender or UNKNOWN, "age_band": age_band(age)}
 
 
 def subgroups(
@@ -87,20 +86,18 @@ def subgroups(
     told: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in attributes:
         places = partition([attributes_of(one.case)[name] for one in ordered])
-        members = {str(group): [ordered[place] for place in of] for group, of in places.items()}
-        sizes = [Counter(str(one.case.pathology) for one in of) for of in members.values()]
+        members = {group: [ordered[place] for place in of] for group, of in places.items()}
+        sizes = [Counter(one.case.pathology for one in of) for of in members.values()]
         hide = hidden([cell.total() for cell in sizes], sizes, method.min_cell)
-        groups: list[dict[str, Any]] = []
-        for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
-            told_of = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
-            if is_hidden:
-                told_of |= {"n": None, "suppressed": HIDDEN.format(min_cell=method.min_cell)}
-            else:
-                told_of["scores"] = means([one.score for one in of], scores, method)
-            groups.append(told_of)
-        names = [one["name"] for one in groups if not one["suppressed"]]
+        groups, known = [], []
+        for (group, of), is_hidden in zip(members.items(), hide or (), strict=False):
+            why = HIDDEN.format(min_cell=method.min_cell) if is_hidden else None
+            scored = {} if is_hidden else means([one.score for one in of], scores, method)
+            n = None if is_hidden else len(of)
+            groups.append({"name": group, "n": n, "suppressed": why, "scores": scored})
+            known += [] if is_hidden or group == UNKNOWN else [group]
         gaps = []
-        for first, second in combinations((name for name in names if name != UNKNOWN), 2):
+        for first, second in combinations(known, 2):
             both = [*members[first], *members[second]]
             tests = gap_tests(
                 np.array([[value_of(one.score, name, 0.0) for name in scores] for one in both]),
@@ -109,13 +106,11 @@ def subgroups(
                 seed=method.seed,
                 n=n_permutations,
             )
-            for score, gap, expected, p_value in zip(scores, *tests, strict=True):
-                one = {"score": score, "first": first, "second": second, "gap": float(gap)}
-                gaps.append({**one, "expected_gap": float(expected), "p_value": p_value})
+            for score, test in zip(scores, tests, strict=True):
+                gaps.append({"score": score, "first": first, "second": second, **test})
         told[name] = {"groups": groups, "gaps": gaps}
     tested = [gap for grouping in told.values() for gap in grouping["gaps"]]
-    corrected = holm([gap["p_value"] for gap in tested])
-    for gap, p_holm in zip(tested, corrected, strict=True):
+    for gap, p_holm in zip(tested, holm([gap["p_value"] for gap in tested]), strict=True):
         gap["p_holm"] = p_holm
     return {
         "min_cell": method.min_cell,
@@ -129,8 +124,8 @@ def subgroups(
 
 def gap_tests(
     values: Floats, is_first: NDArray[np.bool_], strata: Sequence[str], *, seed: int, n: int
-) -> tuple[Floats, Floats, list[float | None]]:
-    """Return the gaps of scores between two groups, the expected gaps, and their p values.
+) -> list[dict[str, float | None]]:
+    """Return of each score the gap between two groups, the expected gap, and the p value.
 
     Args:
         values: scores, shape (cases, scores).
@@ -139,34 +134,29 @@ def gap_tests(
         seed: of the permutations.
         n: how many permutations.
     """
-    names = np.array(strata)
-    order = np.argsort(names, kind="stable")
-    values, is_first, names = values[order], is_first[order], names[order]
-    slices = [
-        slice(int(np.searchsorted(names, name)), int(np.searchsorted(names, name, "right")))
-        for name in np.unique(names)
-    ]
+    places = [np.flatnonzero(np.array(strata) == name) for name in sorted(set(strata))]
     # Their sum over values is the difference of the two means.
-    n_first = int(is_first.sum())
-    weights = np.where(is_first, 1 / n_first, -1 / (len(is_first) - n_first))
-    gap = values[is_first].mean(axis=0) - values[~is_first].mean(axis=0)
+    weights = np.where(is_first, 1 / is_first.sum(), -1 / (~is_first).sum())
+    gaps = values[is_first].mean(axis=0) - values[~is_first].mean(axis=0)
     even = np.empty_like(weights)
-    for part in slices:
-        even[part] = weights[part].mean()
+    for place in places:
+        even[place] = weights[place].mean()
     expected = even @ values
-    if not any(0 < is_first[part].sum() < len(is_first[part]) for part in slices):
-        return gap, expected, [None] * values.shape[1]
-    reached = np.zeros(values.shape[1], dtype=np.int64)
     # Equal in exact arithmetic may be apart by rounding.
-    beyond = np.abs(gap - expected) - 1e-12
+    beyond = np.abs(gaps - expected) - 1e-12
+    reached = np.zeros(len(gaps), dtype=np.int64)
     random = np.random.default_rng([seed, len(values)])
-    size = max(1, (1 << 20) // len(values))  # permuted places at a time
-    for start in range(0, n, size):
+    can_permute = any(len(set(is_first[place])) == 2 for place in places)
+    size = max(1, (1 << 20) // len(values))  # permutations at a time
+    for start in range(0, n if can_permute else 0, size):
         permuted = np.tile(weights, (min(size, n - start), 1))
-        for part in slices:
-            permuted[:, part] = random.permuted(permuted[:, part], axis=1)
+        for place in places:
+            permuted[:, place] = random.permuted(permuted[:, place], axis=1)
         reached += (np.abs(permuted @ values - expected) >= beyond).sum(axis=0)
-    return gap, expected, [float((1 + count) / (1 + n)) for count in reached]
+    p_values = ((1 + reached) / (1 + n)).tolist() if can_permute else [None] * len(gaps)
+    names = ("gap", "expected_gap", "p_value")
+    tests = zip(gaps.tolist(), expected.tolist(), p_values, strict=True)
+    return [dict(zip(names, test, strict=True)) for test in tests]
 
 
 def shown(
@@ -193,38 +183,35 @@ def gap_sentences(found: Mapping[str, Any]) -> Iterator[str]:
     for name, grouping in found["attributes"].items():
         groups = grouping["groups"]
         n_hidden = sum(group["suppressed"] is not None for group in groups)
+        which = f"{n_hidden} of {len(groups)} groups are hidden, since one of them has {few}"
         if not groups:
             yield f"By {name} nothing can be told, for it would tell of {few}."
         elif n_hidden:
-            yield (
-                f"By {name}, {n_hidden} of {len(groups)} groups are hidden, since one of them has"
-                f" {few}, or such a one could be worked out from it."
-            )
-    for name, gap in _gaps(found):
+            yield f"By {name}, {which}, or such a one could be worked out from it."
+    for name, gap, between in _gaps(found):
         if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL:
             yield (
-                f"{gap['score']} differs by {name}: {gap['first']} less {gap['second']} is"
-                f" {gap['gap']:+.3f}, where their pathologies alone would make"
-                f" {gap['expected_gap']:+.3f} (p = {gap['p_holm']:.4f} after Holm)."
+                f"{gap['score']} differs by {name}: {between} is {gap['gap']:+.3f}, where their"
+                f" pathologies alone would make {gap['expected_gap']:+.3f}"
+                f" (p = {gap['p_holm']:.4f} after Holm)."
             )
 
 
 def gap_table(found: Mapping[str, Any]) -> Table:
     """Return all gaps, tested or not."""
+    columns = ("score", "by", "groups", "gap", "expected", "p (Holm)")
     rows = []
-    for name, gap in _gaps(found):
-        between = f"{gap['first']} less {gap['second']}"
+    for name, gap, between in _gaps(found):
         p_value = "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}"
         sizes = (f"{gap['gap']:+.4f}", f"{gap['expected_gap']:+.4f}")
         rows.append((gap["score"], name, between, *sizes, p_value))
-    columns = ("score", "by", "groups", "gap", "expected", "p (Holm)")
     return Table("gaps between groups", columns, rows)
 
 
-def _gaps(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _gaps(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     for name, grouping in found["attributes"].items():
         for gap in grouping["gaps"]:
-            yield name, gap
+            yield name, gap, f"{gap['first']} less {gap['second']}"
 
 
 def subset_scores(
@@ -254,21 +241,14 @@ def subset_scores(
         ]
         not_asked = sum(one.failure == NOT_ASKED for one in its)
         not_in_run = len(subset.hadm_ids) - len(its)
-        of_cases = f"of its {len(subset.hadm_ids):,} cases are not in this run; its values are"
-        if not_in_run:
-            told.append(f"subset {subset.name}: {not_in_run:,} {of_cases} of the others only.")
-        of_cases = f"of its {len(subset.hadm_ids):,} cases were never asked and count as failed."
-        if not_asked:
-            told.append(f"subset {subset.name}: {not_asked:,} {of_cases}")
-        found.append(
-            {
-                **subset.about(),
-                "n": len(its),
-                "n_failed": sum(one.score is None for one in its),
-                "not_asked": not_asked,
-                "not_in_run": not_in_run,
-                "scores": scores,
-            }
-        )
+        for n, rest in (
+            (not_in_run, "are not in this run; its values are of the others only"),
+            (not_asked, "were never asked and count as failed"),
+        ):
+            of = f"{n:,} of its {len(subset.hadm_ids):,} cases"
+            told += [f"subset {subset.name}: {of} {rest}."] if n else []
+        counts = {"n": len(its), "n_failed": sum(one.score is None for one in its)}
+        counts |= {"not_asked": not_asked, "not_in_run": not_in_run}
+        found.append({**subset.about(), **counts, "scores": scores})
     columns = ("subset", "metric", "value", "95 % interval", "n")
     return found, Table("by subset", columns, rows), told

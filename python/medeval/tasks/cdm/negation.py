@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Span = tuple[int, int]
 # A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
@@ -39,31 +39,23 @@ class Negation:
     """The rules with one list of cues, phrases in lower case.
 
     Args:
-        before: phrases after which a finding is absent; those of the reference among them.
-        behind: phrases before which it is.
-        pseudo: phrases with a negation that does not reach beyond them.
-        terminations: phrases at which the reach of a negation ends.
-        normal: words for an organ in which nothing is wrong.
+        cues: `before`, phrases after which a finding is absent, those of the reference among them;
+            `behind`, phrases before which it is; `pseudo`, phrases with a negation that does not
+            reach beyond them; `terminations`, phrases at which the reach of a negation ends; and
+            `normal`, words for an organ in which nothing is wrong.
     """
 
-    def __init__(
-        self,
-        *,
-        before: Sequence[str],
-        behind: Sequence[str],
-        pseudo: Sequence[str],
-        terminations: Sequence[str],
-        normal: Sequence[str],
-    ) -> None:
+    def __init__(self, cues: Mapping[str, Sequence[str]]) -> None:
+        before, behind = set(cues["before"]), cues["behind"]
         # In "cholecystitis ruled out and appendicitis confirmed" it is said of what goes before.
-        both = set(before).intersection(behind)
+        both = before.intersection(behind)
         joined = r"(?!\s+(?:and|as|by|given|on|since|with)\b)"
-        denied = rf"(?:{_any_of(set(before) - both)}|(?:{_any_of(both)}){joined})"
-        causes = _any_of(terminations)
+        denied = rf"(?:{_any_of(before - both)}|(?:{_any_of(both)}){joined})"
+        causes, normal = _any_of(cues["terminations"]), cues["normal"]
         # So many words may stand between a negation and what it negates.
         words = r"(?:\s+\S+){0,3}\s*$"
         self._before = re.compile(rf"\b(?:{denied}){words}")
-        self._pseudo = re.compile(rf"\b(?:{_any_of(pseudo)})\b")
+        self._pseudo = re.compile(rf"\b(?:{_any_of(cues['pseudo'])})\b")
         self._ends = re.compile(rf"{_CLAUSE_END}|\b(?:{causes})\b")
         self._denied_cause = re.compile(
             rf"\b(?:{denied})(?:\s+{_BEFORE_CAUSE})*\s+(?:{causes}){words}"
@@ -120,34 +112,24 @@ def has_pair(
         for pair in pairs
         if all(re.search(with_blanks(stem.lower()), answer) is not None for stem in pair)
     ]
-    return bool(mentioned) and any(
-        _belongs(clause, place, change, other_organs, negation)
-        for clause in _END_OF_CLAUSE.split(answer)
-        for place, change in mentioned
-    )
-
-
-def _belongs(
-    clause: str, place: str, change: str, other_organs: Sequence[str], negation: Negation
-) -> bool:
-    changes = list(negation.mentions(clause, change))
-    places = changes and [
-        one for one in negation.mentions(clause, place) if not negation.is_normal(clause, *one)
-    ]
-    if not places:
-        return False
-    stems = "|".join(map(re.escape, other_organs))
-    others = [found.span() for found in re.finditer(rf"\b(?:{stems})", clause)] if stems else []
-    # Another organ that is nearer to the change takes it away, unless it shares it with the place.
-    return any(
-        all(
-            set(_parts(clause, other, one)) <= _JOINED
-            or _distance(clause, other, span) >= _distance(clause, one, span)
-            for other in _neighbours(others, span)
-        )
-        for span in changes
-        for one in _neighbours(places, span)
-    )
+    organ = re.compile(rf"\b(?:{'|'.join(map(re.escape, other_organs)) or '(?!)'})")
+    for clause in _END_OF_CLAUSE.split(answer) if mentioned else ():
+        others = [found.span() for found in organ.finditer(clause)]
+        for place, change in mentioned:
+            changes = list(negation.mentions(clause, change))
+            places = list(negation.mentions(clause, place)) if changes else []
+            places = [one for one in places if not negation.is_normal(clause, *one)]
+            for span in changes:
+                rivals = _neighbours(others, span)
+                for one in _neighbours(places, span):
+                    # Another organ that is nearer to the change takes it away, unless it shares it.
+                    if all(
+                        set(_parts(clause, rival, one)) <= _JOINED
+                        or _distance(clause, rival, span) >= _distance(clause, one, span)
+                        for rival in rivals
+                    ):
+                        return True
+    return False
 
 
 def is_spelt_like(word: str, name: str) -> bool:

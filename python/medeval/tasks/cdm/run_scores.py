@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
@@ -22,16 +20,7 @@ from medeval.tasks.cdm import groups, scores, scores_v1
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.facts import Facts
 from medeval.tasks.cdm.full_information import part_or_whole
-from medeval.tasks.cdm.scores import (
-    ANSWERED_ONLY,
-    COUNTS,
-    DIAGNOSIS,
-    CaseScore,
-    cells,
-    mean_table,
-    means,
-    value_of,
-)
+from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, cells, means, value_of
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, Table, TaskScore
@@ -51,16 +40,12 @@ class Transcript:
         case: with its ground truth.
         sample: 0, or the number of the order of its information.
         outcome: the end it came to; None if it has not come to one.
-        reason: why it ended otherwise than usual, in one word; empty for the usual end.
         answer: what the model decided; None if it did not.
         calls: records of its tools in the order of the calls, each with its round; None where it
             had no tools.
-        rounds: steps with tools.
-        turns: requests to the model, summaries and questions asked again included.
-        invalid_calls: calls of tools that were none.
-        custom_parsings: places where another layout than the one asked for had to be understood.
-        is_reasked: whether an answer had to be asked for again.
-        context: what was done to make the conversation fit, in order.
+        way: what else its line says of the way there: `turns`, requests to the model, summaries
+            and questions asked again included; and what an episode records, with the `reason` of an
+            unusual end in one word.
         error: the kind of failure; empty if there was none.
         score: of the answer; None before it is made.
     """
@@ -68,15 +53,9 @@ class Transcript:
     case: ClinicalCase
     sample: int
     outcome: Outcome | None
-    reason: str = ""
     answer: FinalAnswer | None = None
-    calls: tuple[dict[str, Any], ...] | None = None
-    rounds: int = 0
-    turns: int = 0
-    invalid_calls: int = 0
-    custom_parsings: int = 0
-    is_reasked: bool = False
-    context: tuple[str, ...] = ()
+    calls: Sequence[scores.Call] | None = None
+    way: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
     score: CaseScore | None = None
 
@@ -85,13 +64,7 @@ class Transcript:
         """Why the case has no answer, in one word; None if it has one."""
         if self.answer is not None:
             return None
-        if self.outcome is None:
-            return groups.NOT_ASKED
-        errored = self.outcome is Outcome.ERRORED
-        return self.reason or (self.error if errored else str(self.outcome))
-
-
-_TRANSCRIPT = TypeAdapter(Transcript)
+        return self.way.get("reason") or self.error or str(self.outcome or groups.NOT_ASKED)
 
 
 def read_transcripts(
@@ -118,22 +91,26 @@ def read_transcripts(
     by_case: dict[str, dict[int, Line]] = {}
     for line in read_journal(path):
         by_case.setdefault(line["item"], {})[int(line["sample"])] = line
+        if has_tools and "episode" not in line:
+            raise UserError(f"{path} is not of a run of the CDM benchmark.")
     transcripts: list[Transcript] = []
     for case in cases:
         lines = by_case.pop(str(case.hadm_id), {})
         for sample in sorted({*range(samples), *lines}):
-            told: dict[str, Any] = {"case": case, "sample": sample, "outcome": None}
-            if (end := lines.get(sample)) is not None:
-                if has_tools and "episode" not in end:
-                    raise UserError(f"{path} is not of a run of the CDM benchmark.")
-                error = (end.get("error") or {}).get("kind", "")
-                told |= {"outcome": end["outcome"], "error": error}
-                episode = end.get("episode")
-                if not episode and end["outcome"] == Outcome.ANSWERED:
-                    # An answer that was imported: one turn, without tools.
-                    told["answer"] = part_or_whole(split_thinking(end["text"]).answer)
-                told = {**(episode or {"turns": 1}), **told}
-            transcripts.append(_TRANSCRIPT.validate_python(told))
+            if (end := lines.get(sample)) is None:
+                transcripts.append(Transcript(case, sample, None))
+                continue
+            outcome, answer = Outcome(end["outcome"]), None
+            # An answer that was imported has no way: one turn, without tools.
+            way = dict(end.get("episode") or {"turns": 1})
+            if given := way.pop("answer", None):
+                answer = FinalAnswer(**{**given, "treatment": tuple(given["treatment"])})
+            elif not end.get("episode") and outcome is Outcome.ANSWERED:
+                answer = part_or_whole(split_thinking(end["text"]).answer)
+            error = (end.get("error") or {}).get("kind", "")
+            transcripts.append(
+                Transcript(case, sample, outcome, answer, way.pop("calls", None), way, error)
+            )
     if by_case:
         raise UserError(
             f"{path} holds {len(by_case)} cases that are not among those given, such as"
@@ -155,7 +132,6 @@ def scored(transcripts: Iterable[Transcript], facts: Facts, version: int) -> lis
 def score_of(
     transcripts: Sequence[Transcript],
     facts: Facts,
-    model: str,
     about: Mapping[str, Any],
     method: Method,
     possible: Sequence[str] = scores.SCORES,
@@ -170,7 +146,6 @@ def score_of(
     Args:
         transcripts: of every case and sample, with scores.
         facts: the facts.
-        model: as the user named it.
         about: the run.
         method: of intervals and groups.
         possible: the scores that there are for a case that is answered.
@@ -186,30 +161,24 @@ def score_of(
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     cases = [one for one in transcripts if one.sample == 0]
-    failures = Counter(one.failure or "unknown" for one in cases if one.failure is not None)
-    failures = Counter(dict(sorted(failures.items())))
-    counted = [name for name in COUNTS if any(one.score and one.score["counts"] for one in cases)]
-    names = [*possible, *counted]
-    table = mean_table([one.score for one in cases], names)
+    failures = Counter(sorted(one.failure for one in cases if one.failure is not None))
+    has_counts = any(one.score and one.score["counts"] for one in cases)
+    names = [*possible, *(COUNTS if has_counts else ())]
+    table = scores.mean_table([one.score for one in cases], names)
     found = table.summary(draws=method.n_iters, seed=method.seed)
     fields = result_fields(table, found)
     # The others are those of the answered cases once more.
-    fields["item_scores"] = {
-        name: values for name, values in fields["item_scores"].items() if name in names
-    }
+    items = fields["item_scores"].items()
+    fields["item_scores"] = {name: values for name, values in items if name in names}
     by_pathology: dict[str, dict[str, Any]] = {
         name: means([one.score for one in cases if one.case.pathology == name], names, method)
         for name in PATHOLOGIES
     }
     order, notes = order_sensitivity(transcripts)
-    measures = Counter(measure for one in cases for measure in one.context)
-    conduct: dict[str, Any] = {name: sum(getattr(one, name) for one in cases) for name in CONDUCT}
-    conduct["asked_again"] = sum(one.is_reasked for one in cases)
+    measures = Counter(measure for one in cases for measure in one.way.get("context", ()))
+    conduct: dict[str, Any] = {name: sum(one.way.get(name, 0) for one in cases) for name in CONDUCT}
+    conduct["asked_again"] = sum(one.way.get("is_reasked", False) for one in cases)
     conduct["context_measures"] = dict(sorted(measures.items()))
-    parts = [
-        {"name": pathology, "n": of[DIAGNOSIS]["n"], "scores": of}
-        for pathology, of in by_pathology.items()
-    ]
     directions = dict.fromkeys(scores.LOWER_IS_BETTER, "lower")
     told: dict[str, Any] = {
         **about,
@@ -226,7 +195,8 @@ def score_of(
         },
         **({"order_sensitivity": order} if order else {}),
     }
-    shown = {PATHOLOGY: groups.shown(parts, possible)}
+    # The tables of pathologies and subsets say more than values of groups.
+    shown: dict[str, Any] = {PATHOLOGY: {}}
     warnings: list[str] = []
     rows = [
         (name, f"{(one := of[DIAGNOSIS])['n']:,}", f"{one['n_failed']:,}", *cells(one))
@@ -239,7 +209,6 @@ def score_of(
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
         told["subsets"], by_subset, said = groups.subset_scores(cases, subsets, method, possible)
-        shown["subset"] = groups.shown(told["subsets"], possible)
         warnings += said
         tables.append(by_subset)
     persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
@@ -253,40 +222,40 @@ def score_of(
     # No word of the model's, which may repeat the notes.
     outputs = [
         {
-            "outcome": None if one.outcome is None else str(one.outcome),
-            "reason": one.reason or None,
-            **{name: getattr(one, name) for name in ("rounds", "turns", "invalid_calls")},
+            "outcome": one.outcome and str(one.outcome),
+            "reason": one.way.get("reason") or None,
+            **{name: one.way.get(name, 0) for name in ("rounds", "turns", "invalid_calls")},
         }
         for one in cases
     ]
     inputs = [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases]
     return task_score(
-        *("cdm", model, DIAGNOSIS, fields, method, inputs, outputs, told),
+        *("cdm", about["model"], DIAGNOSIS, fields, method, inputs, outputs, told),
         warnings=warnings,
         groups=shown,
         notes=notes,
         tables=tables,
         details=_detail_tables(by_pathology, conduct),
         # Where nothing failed, means over the answered cases say the same again.
-        said_again=[] if failures else [name for name in found if ANSWERED_ONLY in name],
+        said_again=[] if failures else [name for name in found if scores.ANSWERED_ONLY in name],
     )
 
 
 def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
     """Return one line of JSON for each case and sample: its score, or why it has none."""
     as_json = scores_v1.as_json if version == 1 else dict[str, Any]
-    lines = []
-    for one in transcripts:
-        line = {
+    lines = [
+        {
             "hadm_id": one.case.hadm_id,
             "sample": one.sample,
             "pathology": one.case.pathology,
-            "outcome": None if one.outcome is None else str(one.outcome),
+            "outcome": one.outcome and str(one.outcome),
             "score_version": version,
             **({"failure": one.failure} if one.score is None else as_json(one.score)),
         }
-        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    return "".join(lines)
+        for one in transcripts
+    ]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, Any]:
@@ -307,33 +276,28 @@ def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, 
     for pathology in PATHOLOGIES:
         of = [one for one in cases if one.case.pathology == pathology]
         had_tools = any(one.score and scores.LABORATORY in one.score["scores"] for one in of)
-        asked: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+        asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
         for one in of:
             answers = {} if one.score is None else one.score["answers"]
-            treatments = answers.get(scores.TREATMENT, {})
             # What a case needs is known of one that failed too.
-            for name, is_needed in scores.required_treatments(one.case, facts, version).items():
-                if is_needed:
-                    asked[scores.TREATMENT][name].append(bool(treatments.get(name)))
+            required = scores.required_treatments(one.case, facts, version)
+            needed = [(scores.TREATMENT, name) for name in required if required[name]]
             if had_tools:
-                tests = answers.get("Correct Laboratory Tests", {})
-                for name in facts.labs.required[pathology]:
-                    asked[scores.LABORATORY][name].append(bool(tests.get(name)))
+                needed += [(scores.LABORATORY, name) for name in facts.labs.required[pathology]]
                 points = value_of(one.score, scores.IMAGING, 0.0) or 0.0
-                for name, least in (("acceptable", 1), ("preferred", scores.MOST_IMAGING_POINTS)):
-                    asked[scores.IMAGING][name].append(points >= least)
-        if of:
-            found[pathology] = {
-                kind: {
-                    name: {"n": len(each), "asked": sum(each), "share": sum(each) / len(each)}
-                    for name, each in names.items()
-                }
-                for kind, names in asked.items()
-            }
+                asked[scores.IMAGING, "acceptable"].append(points >= 1)
+                asked[scores.IMAGING, "preferred"].append(points >= scores.MOST_IMAGING_POINTS)
+            key_of = {scores.LABORATORY: scores.CORRECT_TESTS}
+            for kind, name in needed:
+                asked[kind, name].append(answers.get(key_of.get(kind, kind), {}).get(name, False))
+        for kind in (scores.TREATMENT, scores.LABORATORY, scores.IMAGING):
+            for name, each in ((name, each) for (its, name), each in asked.items() if its == kind):
+                share = {"n": len(each), "asked": sum(each), "share": sum(each) / len(each)}
+                found.setdefault(pathology, {}).setdefault(kind, {})[name] = share
     return found
 
 
-def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any], list[str]]:
+def order_sensitivity(transcripts: Sequence[Transcript]) -> tuple[dict[str, Any], list[str]]:
     """Return how the order of the information moves the diagnosis, and a sentence that says so.
 
     With one order there is neither.
@@ -341,27 +305,28 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any]
     A case that was not asked in every order says nothing of it and is left out, counted.
     """
     by_case: dict[int, dict[int, float]] = {}
-    orders = set()
     for one in transcripts:
-        orders.add(one.sample)
         values = by_case.setdefault(one.case.hadm_id, {})
         if one.outcome is not None:
             values[one.sample] = value_of(one.score, DIAGNOSIS, 0.0) or 0.0
+    orders = sorted({one.sample for one in transcripts})
     if len(orders) < 2:
         return {}, []
     whole = [found for found in by_case.values() if len(found) == len(orders)]
     changed = [float(len(set(found.values())) > 1) for found in whole]
     share = mean(changed, is_share=True)
-    by_order = [fmean(found[order] for found in whole) for order in sorted(orders) if whole]
-    ends = share.model_dump(include={"low", "high", "level", "method"})
+    left_out = len(by_case) - len(whole)
     told = {
         "orders": len(orders),
         "cases": len(whole),
-        "n_incomplete": len(by_case) - len(whole),
-        "diagnosis_by_order": by_order or None,
+        "n_incomplete": left_out,
+        "diagnosis_by_order": [fmean(of[order] for of in whole) for order in orders if whole]
+        or None,
         "n_changed": int(sum(changed)),
         "share_of_cases_that_change": share.value,
-        "interval": None if share.low is None else ends,
+        "interval": None
+        if share.low is None
+        else share.model_dump(include={"low", "high", "level", "method"}),
     }
     said = f"No case was asked in all {len(orders)} orders of the information."
     if share.low is not None:
@@ -370,7 +335,7 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any]
             f" {len(orders)} orders of the information and wrong in others: {share.value:.1%} (95 %"
             f" interval {share.low:.1%} to {share.high:.1%}, Wilson)."
         )
-    if left_out := len(by_case) - len(whole):
+    if left_out:
         said += f" Left out are {left_out:,} cases that were not asked in every order."
     return told, [said]
 
@@ -379,14 +344,13 @@ def _detail_tables(
     by_pathology: Mapping[str, Mapping[str, Any]], conduct: Mapping[str, Any]
 ) -> list[Table]:
     """Return every score with its interval for each pathology, and what the model did."""
-    values, rows = [], []
+    values = []
     for name in next(iter(by_pathology.values())):
         found = [cells(of[name]) for of in by_pathology.values()]
         values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in found)))
-    for name, value in conduct.items():
-        counts = value if isinstance(value, Mapping) else {"": value}
-        kind = "context: " if isinstance(value, Mapping) else name
-        rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
+    done = {name: value for name, value in conduct.items() if name != "context_measures"}
+    done |= {f"context: {name}": n for name, n in conduct["context_measures"].items()}
+    rows = [(name.replace("_", " "), f"{n:,}") for name, n in done.items()]
     return [
         Table("scores by pathology", ("score", *by_pathology), values),
         Table("what was done, over all cases", ("", "number"), rows),

@@ -41,6 +41,8 @@ COUNTS = (
 UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS = COUNTS
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
+CORRECT_TESTS, NEUTRAL_TESTS = "Correct Laboratory Tests", "Neutral Laboratory Tests"
+CORRECT_IMAGING = "Correct Imaging"
 MOST_IMAGING_POINTS = 2
 ANSWERED_ONLY = "answered only"
 ZEROED = "_failures_as_zero"
@@ -75,16 +77,16 @@ def score_case(
         tools; `answers`, what the scores were made from, in the reference's names; `scores`, the
         more the better; and `counts` of what the model did.
     """
-    pathology, treatments = str(case.pathology), answer.treatment
+    pathology = str(case.pathology)
     diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
     right, nearly = diagnosis_of(answer.final_diagnosis, pathology, facts)
-    requested = requested_treatments(case, treatments, facts, version)
+    requested = requested_treatments(case, answer.treatment, facts, version)
     required = required_treatments(case, facts, version)
     needed = [requested[name] for name, is_required in required.items() if is_required]
     answers: dict[str, Any] = {
         "Diagnosis": answer.final_diagnosis,
         "Diagnostic Confidence": None,
-        "Treatment": list(treatments),
+        "Treatment": list(answer.treatment),
     }
     scores: dict[str, float] = {}
     counts: dict[str, int] = {}
@@ -92,40 +94,28 @@ def score_case(
     if calls is not None:
         # An invalid call examines nobody.
         examined = [call["tool"] == EXAMINE and call["is_valid"] for call in calls]
-        tests, neutral, other_tests = laboratory_scores(calls, pathology, facts, version)
-        points, imaging, other_imaging = imaging_scores(case, calls, facts, version)
-        scores |= {
+        points, images = imaging_scores(case, calls, facts, version)
+        answers |= laboratory_answers(calls, pathology, facts, version) | images
+        scores = {
             LATE_EXAMINATION: int(any(examined)),
             EXAMINATION: int(any(examined[:1])),
-            LABORATORY: sum(tests.values()),
+            LABORATORY: sum(answers[CORRECT_TESTS].values()),
             IMAGING: points,
         }
         # A call that does not say its turn is taken for one of its own.
         turns = {call.get("round", f"call {number}") for number, call in enumerate(calls)}
-        counts |= {
-            UNNECESSARY_TESTS: len(other_tests),
-            UNNECESSARY_IMAGING: len(other_imaging),
-            ROUNDS: len(turns),
-            TOOL_CALLS: len(calls),
-            INVALID_CALLS: sum(not call["is_valid"] for call in calls),
-        }
-        answers |= {
-            "Correct Laboratory Tests": tests,
-            "Neutral Laboratory Tests": neutral,
-            UNNECESSARY_TESTS: other_tests,
-            "Correct Imaging": imaging,
-            UNNECESSARY_IMAGING: other_imaging,
-        }
+        counts = {name: len(answers[name]) for name in (UNNECESSARY_TESTS, UNNECESSARY_IMAGING)}
         # How often each tool was called with success; all calls are in the total.
         counted = Counter(call["tool"] for call in calls if call["is_valid"])
+        counts |= {ROUNDS: len(turns), TOOL_CALLS: len(calls)}
+        counts[INVALID_CALLS] = len(calls) - counted.total()
         tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
-    scores |= {DIAGNOSIS: right, GRACIOUS: nearly, TREATMENT: sum(needed) / len(needed)}
-    answers |= {TREATMENT: requested, "Treatment Required": required}
     return {
         "score_version": version,
         "tool_calls": tool_calls,
-        "answers": answers,
-        "scores": scores,
+        "answers": answers | {TREATMENT: requested, "Treatment Required": required},
+        "scores": scores
+        | {DIAGNOSIS: right, GRACIOUS: nearly, TREATMENT: sum(needed) / len(needed)},
         "counts": counts,
     }
 
@@ -149,9 +139,9 @@ def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int,
     return 0, int(has_pair(answer, facts.gracious_diagnoses.get(pathology, ()), organs, rules))
 
 
-def laboratory_scores(
+def laboratory_answers(
     calls: Sequence[Call], pathology: str, facts: Facts, version: int
-) -> tuple[dict[str, bool], dict[str, bool], list[int]]:
+) -> dict[str, Any]:
     """Return what was asked for of the categories that are needed, of the neutral, and the rest.
 
     A point for each needed category of which a test was asked for; a neutral panel counts by tests
@@ -160,55 +150,57 @@ def laboratory_scores(
     """
     labs = facts.labs
     listed = set if version == 1 else partial(canonical, facts=labs)
-    asked = [
-        item
-        for call in calls
-        if call["tool"] == TEST
-        for item in call.get("itemids", {}).get(str(version), ())
-    ]
+    requests = [call.get("itemids", {}) for call in calls if call["tool"] == TEST]
+    asked = [item for request in requests for item in request.get(str(version), ())]
     required = {name: set(listed(labs.categories[name])) for name in labs.required[pathology]}
     needed = set().union(*required.values())
     neutral = {name: set(listed(labs.panels[name])) - needed for name in labs.neutral[pathology]}
     minded = needed.union(*neutral.values())
-    return (
-        {name: not items.isdisjoint(asked) for name, items in required.items()},
-        {name: not items.isdisjoint(asked) for name, items in neutral.items()},
-        list(dict.fromkeys(item for item in asked if item not in minded)),
+    correct, others = (
+        {name: not items.isdisjoint(asked) for name, items in of.items()}
+        for of in (required, neutral)
     )
+    unnecessary = list(dict.fromkeys(item for item in asked if item not in minded))
+    return {CORRECT_TESTS: correct, NEUTRAL_TESTS: others, UNNECESSARY_TESTS: unnecessary}
 
 
 def imaging_scores(
     case: ClinicalCase, calls: Sequence[Call], facts: Facts, version: int
-) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
+) -> tuple[int, dict[str, list[dict[str, str]]]]:
     """Return the points for imaging, the acceptable imaging, and the unnecessary.
 
     2 points if the first acceptable imaging is a preferred one, 1 if it is an alternative; a
     modality that only adds to others does so once, where the diagnoses have its word, and never to
     more than 2. Imaging that is not acceptable is unnecessary, and so is the same once more. A
-    request in unknown words is an invalid call and no imaging.
+    request in unknown words is an invalid call and no imaging. Version 1 takes the words of all
+    requests as they are, adds each time and knows no most.
     """
-    requests = [call for call in calls if call["tool"] == IMAGE and "scored_as" in call]
-    if version == 1:
-        return scores_v1.imaging_scores(case, requests, facts)
-    affirms = facts.negation.affirms
+    affirmed = _affirmed(facts, version)
     points = 0
     correct: list[dict[str, str]] = []
     unnecessary: list[dict[str, str]] = []
-    for request in requests:
-        if not request["is_valid"]:
+    for call in calls:
+        if call["tool"] != IMAGE or "scored_as" not in call:
             continue
-        asked = {"region": str(request["region"]).lower(), "modality": str(request["scored_as"])}
-        worth = facts.imaging.worth(str(case.pathology), **asked)
-        if worth is None or asked in correct:
-            unnecessary.append(asked)
+        if version == 1:
+            asked = {name: call["arguments"][name].lower() for name in ("region", "modality")}
+        elif call["is_valid"]:
+            asked = {"region": call["region"].lower(), "modality": call["scored_as"]}
+        else:
             continue
-        correct.append(asked)
+        modality = "ultrasound" if asked["modality"] == "us" else asked["modality"]
+        worth = facts.imaging.worth(str(case.pathology), asked["region"], modality)
+        is_new = worth is not None and asked not in correct
+        (correct if is_new else unnecessary).append(asked)
+        if worth is None or not (is_new or version == 1):
+            continue
         word = worth.added_if_diagnosis_has
         if word is None:
             points = points or worth.points
-        elif any(affirms(text, word) for text in case.ground_truth.primary_diagnosis):
+        elif affirmed(case.ground_truth.primary_diagnosis, [word]):
             points += worth.points
-    return min(points, MOST_IMAGING_POINTS), correct, unnecessary
+    most = points if version == 1 else MOST_IMAGING_POINTS
+    return min(points, most), {CORRECT_IMAGING: correct, UNNECESSARY_IMAGING: unnecessary}
 
 
 def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[str, bool]:
@@ -217,8 +209,7 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     It is needed always, or if the ground truth shows it by a code or by words. Every pathology has
     one that is always needed.
     """
-    affirmed = _affirmed(facts, version)
-    truth = case.ground_truth
+    affirmed, truth = _affirmed(facts, version), case.ground_truth
     titles = [one.title for one in truth.treatments]
     codes = [one.icd_code for one in truth.treatments if one.icd_code]
     found: dict[str, bool] = {}
@@ -226,8 +217,9 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
         # A place in titles counts with a word in the same one or another.
         shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
         shown = shown or affirmed(titles, one.shown_or_requested) or any(map(one.has_code, codes))
-        by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
-        found[one.name] = one.is_always_required or (by_diagnosis if one.diagnosis else shown)
+        if one.diagnosis:
+            shown = affirmed(truth.primary_diagnosis, one.diagnosis)
+        found[one.name] = one.is_always_required or shown
     return found
 
 
@@ -245,8 +237,8 @@ def requested_treatments(
         )
         if one.requested_groups:
             is_asked = all(affirmed(answered, group) for group in one.requested_groups)
-        has_cause = affirmed(case.ground_truth.primary_diagnosis, one.diagnosis)
-        found[one.name] = is_asked and (has_cause or not one.diagnosis)
+        causes = case.ground_truth.primary_diagnosis
+        found[one.name] = is_asked and (not one.diagnosis or affirmed(causes, one.diagnosis))
     return found
 
 

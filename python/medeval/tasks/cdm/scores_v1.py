@@ -12,10 +12,9 @@ too; "us" alone is known as ultrasound, and what adds to other imaging does so e
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import Facts, LabNames
 from medeval.tasks.cdm.negation import is_spelt_like, with_blanks
 
@@ -33,14 +32,13 @@ _SCORES = (
 )
 
 
-def requested_items(request: str | Sequence[str], names: LabNames) -> list[int]:
+def requested_items(request: str, names: LabNames) -> list[int]:
     """Return the items of the tests that a request names, each once, as the reference reads it.
 
     Names are set apart by commas outside parentheses, by "and" and by line breaks; a name is only
     compared with panels and labels.
     """
-    text = request if isinstance(request, str) else "\n".join(request)
-    words = _AND.sub(",", names.facts.filler.sub("", text)).split()
+    words = _AND.sub(",", names.facts.filler.sub("", request)).split()
     kept = (word for word in words if word.lower() not in names.facts.fillers_between_blanks)
     parts = map(str.strip, _COMMA.split(_ARTICLE.sub("", " ".join(kept))))
     found = (item for part in parts if part for item in names.items(part, can_be_exact=False))
@@ -67,27 +65,6 @@ def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int,
         for word in answer.split()
     )
     return int(is_named or right), int(is_named or right or nearly)
-
-
-def imaging_scores(
-    case: ClinicalCase, requests: Sequence[Mapping[str, Any]], facts: Facts
-) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
-    """Return the points for imaging, the acceptable imaging, and the unnecessary."""
-    points = 0
-    correct: list[dict[str, str]] = []
-    unnecessary: list[dict[str, str]] = []
-    for request in requests:
-        given = {name: request["arguments"][name].lower() for name in ("region", "modality")}
-        modality = "ultrasound" if given["modality"] == "us" else given["modality"]
-        worth = facts.imaging.worth(str(case.pathology), given["region"], modality)
-        if worth is not None:
-            word = worth.added_if_diagnosis_has
-            if word is None:
-                points = points or worth.points
-            elif any(affirms(text, word, facts) for text in case.ground_truth.primary_diagnosis):
-                points += worth.points
-        (correct if worth is not None and given not in correct else unnecessary).append(given)
-    return points, correct, unnecessary
 
 
 def as_json(score: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,9 +99,8 @@ class CdmTask(AskedTask):
         facts: by which they are scored.
         options: how they are put to a model.
         subset: those that are asked; None asks all.
-        recorded_export: where the record of a run that is taken up again has the export.
-        asks_server: whether the server is asked what the model takes in; it is not where the run
-            began as a batch.
+        recorded: how the record of a run that is taken up again says that it was asked. Where it
+            began as a batch, the server is not asked what the model takes in.
         window: what the model takes in.
         budget: what that leaves to a prompt.
     """
@@ -115,8 +114,7 @@ class CdmTask(AskedTask):
     facts: Facts
     options: CdmOptions
     subset: Subset | None = None
-    recorded_export: str | None = None
-    asks_server: bool = True
+    recorded: Mapping[str, Any] | None = None
     window: ContextWindow | None = None
     budget: ContextBudget = UNLIMITED
     name: str = NAME
@@ -125,12 +123,11 @@ class CdmTask(AskedTask):
     @classmethod
     def start(cls, named: str, options: CdmOptions) -> Self:
         """See `Task`."""
-        files = read_case_files(None if options.cases is None else Path(options.cases))
+        files = read_case_files(Path(options.cases or EXPORT))
         if options.cases is None and not options.as_built:
             require_named_export(EXPORT)
-        subset = options.subset
-        if isinstance(subset, str):
-            subset = read_subset(subset, files)
+        given = options.subset
+        subset = read_subset(given, files) if isinstance(given, str) else given
         _check_options(options)
         return cls(files, load_facts(), options, subset)
 
@@ -151,7 +148,7 @@ class CdmTask(AskedTask):
             given |= {name: asked[name] for name in TOOLS_OPTIONS}
         task = cls.start(NAME, read_options(CdmOptions, given, NAME))
         task.require_cases_of(record)
-        return replace(task, recorded_export=str(asked["export"]), asks_server=bool(context))
+        return replace(task, recorded=asked)
 
     @property
     def is_conversation(self) -> bool:
@@ -166,7 +163,7 @@ class CdmTask(AskedTask):
         """
         from medeval.inference.python_model import PythonModel
 
-        if not self.asks_server:
+        if self.recorded is not None and not self.recorded.get("context"):
             return self
         options, has_tools = self.options, self.is_conversation
         is_function = isinstance(provider, PythonModel)
@@ -192,7 +189,7 @@ class CdmTask(AskedTask):
             **how,
             "context": self.window and self.window.as_json(),
             # The same cases in another folder are no other setting.
-            "export": self.recorded_export or str(self.files.folder),
+            "export": str((self.recorded or {}).get("export", self.files.folder)),
             **self._asked.about(),
         }
         if self.subset is not None:
@@ -240,8 +237,8 @@ class CdmTask(AskedTask):
         from medeval.tasks.cdm.run_scores import case_lines
 
         found, transcripts = self._scored(folder, method)
-        lines = case_lines(transcripts, _options_of(method).score_version)
-        write_text(folder / CASE_SCORES, lines)
+        version = found.result.metadata["score_version"]
+        write_text(folder / CASE_SCORES, case_lines(transcripts, version))
         return found
 
     def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
@@ -249,10 +246,12 @@ class CdmTask(AskedTask):
 
         record = read_record(folder)
         self.require_cases_of(record)
+        options = method.options
+        if not isinstance(options, CdmScoreOptions):
+            options = CdmScoreOptions.model_validate({})
         cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
         read = read_transcripts(folder, cases, samples, has_tools=self.is_conversation)
-        options = _options_of(method)
         transcripts = scored(read, self.facts, options.score_version)
         data: dict[str, Any] = {
             "sha256": self.files.sha256,
@@ -263,14 +262,12 @@ class CdmTask(AskedTask):
         if self.subset is not None:
             data["subset"] = self.subset.about()
         about = {**facts_of_run(record, self.items(record.limit)), "data": data}
-        subsets: dict[str, Subset] = {}
-        for named in options.subset:
-            subset = read_subset(named, self.files)
-            if subset.name in subsets:
-                raise UserError(f"--subset {named}: another subset is called {subset.name} too.")
-            subsets[subset.name] = subset
-        of = (self.facts, record.model, about, method, self._possible, [*subsets.values()])
-        return score_of(transcripts, *of, options.score_version), transcripts
+        subsets = [read_subset(named, self.files) for named in options.subset]
+        names = [subset.name for subset in subsets]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UserError(f"--subset {twice[0]}: two subsets have this name.")
+        of = (self.facts, about, method, self._possible, subsets, options.score_version)
+        return score_of(transcripts, *of), transcripts
 
     def require_cases_of(self, record: RunRecord) -> None:
         """Refuse other cases than those that a run was made with, wherever they are.
@@ -281,9 +278,8 @@ class CdmTask(AskedTask):
         asked = record.settings[SETTINGS]
         if (asked.get("sha256"), asked.get("mapping_sha256")) != self.files.hashes:
             raise UserError(
-                f"{self.files.folder} holds other cases than those that {record.folder} was made"
-                " with (its SHA-256 differs). Export those again, or name their folder with"
-                " --cases."
+                f"{self.files.folder} holds other cases than {record.folder} was made with (by"
+                " SHA-256). Export those again, or name their folder with --cases."
             )
 
     def compare(
@@ -298,17 +294,16 @@ class CdmTask(AskedTask):
             raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
         if self.files.hashes != other.files.hashes:
             raise UserError(
-                f"{first} and {second} were made with other cases, or with other tables of tests:"
-                f" the exports {self.files.folder} and {other.files.folder} differ by SHA-256. Runs"
-                " are compared case by case, so both must be of one export."
+                f"{first} and {second} were made with other cases or tables of tests (by SHA-256):"
+                f" {self.files.folder} and {other.files.folder}. Compare runs of one export."
             )
         plain = replace(method, n_iters=0, groupings=())
         results = []
         for task, folder in ((self, first), (other, second)):
             result = task._scored(folder, plain)[0].result
-            scores = (result.item_scores or {}).items()
-            kept = {name: values for name, values in scores if name not in COUNTS}
-            results.append(result.model_copy(update={"item_scores": kept}))
+            for name in COUNTS:
+                (result.item_scores or {}).pop(name, None)
+            results.append(result)
         found = paired_differences(results[0], results[1], "hadm_id", method)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 
@@ -330,18 +325,11 @@ class CdmTask(AskedTask):
 def _check_options(options: CdmOptions) -> None:
     """Refuse options of the mode that is not chosen, and tools that there are not."""
     if options.mode == "full_information":
-        unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
-        if unused:
-            raise UserError(
-                f"{', '.join(unused)}: for the mode tools; full_information has none of it."
-            )
+        if unused := [name for name in TOOLS_OPTIONS if name in options.model_fields_set]:
+            told = "for the mode tools; full_information has none of it"
+            raise UserError(f"{', '.join(unused)}: {told}.")
     elif options.permute or "permute_seed" in options.model_fields_set:
         raise UserError(
             "--permute is for full_information: with tools the model chooses the order itself."
         )
     require_tools(options.tools)
-
-
-def _options_of(method: Method) -> CdmScoreOptions:
-    options = method.options
-    return options if isinstance(options, CdmScoreOptions) else CdmScoreOptions.model_validate({})

@@ -160,25 +160,17 @@ class Native:
 
 def definitions(tools: Sequence[str]) -> list[dict[str, Any]]:
     """Return tools as OpenAI-compatible endpoints take them."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool,
-                "description": TOOL_DESCRIPTIONS[tool],
-                "parameters": {
-                    "type": "object",
-                    "properties": {
-                        name: {"type": "string", "description": meaning}
-                        for name, meaning in ARGUMENTS[tool].items()
-                    },
-                    "required": list(ARGUMENTS[tool]),
-                    "additionalProperties": False,
-                },
-            },
+    found = []
+    for tool in tools:
+        texts = {
+            name: {"type": "string", "description": meaning}
+            for name, meaning in ARGUMENTS[tool].items()
         }
-        for tool in tools
-    ]
+        takes: dict[str, Any] = {"type": "object", "properties": texts, "required": list(texts)}
+        takes |= {"additionalProperties": False}
+        function = {"name": tool, "description": TOOL_DESCRIPTIONS[tool], "parameters": takes}
+        found.append({"type": "function", "function": function})
+    return found
 
 
 def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None, bool]:

@@ -34,10 +34,11 @@ Imaging = tuple[str | None, str | None, str | None]
 # No list of tests is as long; a model that repeats itself writes one that is.
 LONGEST_REQUEST = 4000
 # What always ends a name, and what may be part of one: "OVA + PARASITES", "Calcium, Total". A plus
-# sign between a blank and a word belongs to the word ("Na+").
-_END = "\n;•"
+# sign between a blank and a word belongs to the word ("Na+"). In parentheses nothing ends a name.
+_WITHIN = r"(?![^()]*\))"
+_END = re.compile(rf"[\n;•]{_WITHIN}")
 _SEPARATOR = re.compile(
-    rf"[()]|[{_END}]|[,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b", re.IGNORECASE
+    rf"([,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b){_WITHIN}", re.IGNORECASE
 )
 # Bullets before a name, and an article; what ends a sentence behind it.
 _BEFORE_NAME = re.compile(r"^[\s\-*.:/]*(?:an?\s+)?", re.IGNORECASE)
@@ -81,8 +82,13 @@ class Toolbox:
         self._enabled = require_tools(enabled)
         self._given: set[int] = set()
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Any], refused: str = "") -> Answer:
         """Use a tool; whatever is wrong with a call is told to the model, not raised.
+
+        Args:
+            name: of the tool.
+            arguments: of the call.
+            refused: why it is not made, which is told instead; empty to make it.
 
         Returns:
             What the model reads, and JSON values: `tool`, `arguments`, `is_valid` (whether it named
@@ -91,6 +97,8 @@ class Toolbox:
             `scored_as` and `report`, the place of the report in the case; for criteria `condition`.
         """
         record: dict[str, Any] = {"tool": name, "arguments": dict(arguments)}
+        if refused:
+            return refused, record | {"is_valid": False}
         missing = [
             argument
             for argument in ARGUMENTS.get(name, ())
@@ -117,15 +125,15 @@ class Toolbox:
 
     def _test(self, record: dict[str, Any], request: str | Sequence[str]) -> tuple[str, bool]:
         """Return the results of a request, and whether it names a test; the record grows."""
-        is_too_long = sum(map(len, request)) > LONGEST_REQUEST
-        tests = [] if is_too_long else requested_tests(request, self._names)
-        items = list(dict.fromkeys(item for _, of in tests for item in of))
-        of_reference = [] if is_too_long else scores_v1.requested_items(request, self._names)
-        record["itemids"] = {"1": of_reference, "2": items}
-        record["unknown_names"] = [name for name, of in tests if not of]
-        if is_too_long:
+        if sum(map(len, request)) > LONGEST_REQUEST:
+            record |= {"itemids": {"1": [], "2": []}, "unknown_names": []}
             most = f"A request for tests has no more than {LONGEST_REQUEST:,} characters."
             return f"{most} Name fewer tests at a time.", False
+        text = request if isinstance(request, str) else "\n".join(request)
+        tests = requested_tests(text, self._names)
+        items = list(dict.fromkeys(item for _, of in tests for item in of))
+        record["itemids"] = {"1": scores_v1.requested_items(text, self._names), "2": items}
+        record["unknown_names"] = [name for name, of in tests if not of]
         if not tests:
             return f"{TEST} needs the name of a test.", False
         results: list[Result] = [*self._case.lab_results, *self._case.microbiology_events]
@@ -155,18 +163,17 @@ class Toolbox:
         reports = self._case.radiology_reports
         fits = [number for number, report in enumerate(reports) if shows(report, asked, facts)]
         left = [number for number in fits if number not in self._given]
+        if not reports:
+            return "No imaging results available for this patient.", True
         if not left:
             what = "No further imaging result" if fits else "No imaging result found"
-            none = "No imaging results available for this patient."
-            return (f"{what} for {place} {kind or found}." if reports else none), True
+            return f"{what} for {place} {kind or found}.", True
         # Not in the order of the case, which is that of the notes' names.
         record["report"] = next_one = min(left, key=lambda number: by_time(reports[number]))
         self._given.add(next_one)
         report = reports[next_one]
-        return (
-            f"- Exam Name: {report.exam_name}\n- Region: {report.region}\n"
-            f"- Modality: {report.modality}\n- Reports: {report.text}\n"
-        ), True
+        about = f"- Region: {report.region}\n- Modality: {report.modality}"
+        return f"- Exam Name: {report.exam_name}\n{about}\n- Reports: {report.text}\n", True
 
     def _retrieve(self, record: dict[str, Any], condition: str) -> str:
         """Return the criteria of a condition, else which there are; the record grows."""
@@ -186,7 +193,7 @@ class Toolbox:
 # Laboratory tests
 
 
-def requested_tests(request: str | Sequence[str], names: LabNames) -> list[tuple[str, Items]]:
+def requested_tests(request: str, names: LabNames) -> list[tuple[str, Items]]:
     """Return the tests that a request names: each name, and its items; none if it is unknown.
 
     A name that means nothing is looked up without words that say nothing of the test ("STAT
@@ -247,64 +254,41 @@ def reference_range(lab: LabResult) -> str:
 
 
 def requested_names(
-    request: str | Sequence[str],
+    request: str,
     facts: LabFacts,
     is_name: Callable[[str], bool] = lambda name: False,
 ) -> list[str]:
     """Return the names of the tests that a request asks for, in its order.
 
     Names are set apart by commas outside parentheses, by line breaks, semicolons, ampersands, plus
-    signs, "and", "or", "plus", "with", bullets and the numbers of a list; a list of strings is a
-    request as well. Words that are set apart so are one name if together they are one ("Calcium,
-    Total").
+    signs, "and", "or", "plus", "with", bullets and the numbers of a list. Words that are set apart
+    so are one name if together they are one ("Calcium, Total").
 
     Args:
         request: what the model wrote.
         facts: the words that only fill a request.
         is_name: tells whether words are the whole name of a test.
     """
-    text = request if isinstance(request, str) else "\n".join(request)
-    is_list = _NUMBER.match(text) is not None
-    text = (_NUMBER_WITHIN if is_list else _NUMBER).sub("\n", text)
-    # Where the parts of the request stand, those together that no sign sets apart for good.
-    groups: list[list[tuple[int, int]]] = [[]]
-    start = 0
-    for separator in (*_separators(text), None):
-        end = len(text) if separator is None else separator.start()
-        if text[start:end].strip():
-            groups[-1].append((start, end))
-        if separator is not None:
-            groups += [[]] if separator[0] in _END else []
-            start = separator.end()
+    is_list = _NUMBER.match(request) is not None
     names: list[str] = []
     # A request that repeats itself is read once.
     read = cache(lambda words: _name_in(words, facts, is_name))
-    for parts in groups:
-        place = 0
-        while place < len(parts):
-            # The longest name, of four parts at most; a part that is none is one, too.
-            for last in range(min(len(parts), place + 4) - 1, place - 1, -1):
-                begin, end = parts[last]
-                if last > place and not plain(text[begin:end]):
+    for line in _END.split((_NUMBER_WITHIN if is_list else _NUMBER).sub("\n", request)):
+        # Names and between them what separates them.
+        pieces = _SEPARATOR.split(line)
+        places = [place for place in range(0, len(pieces), 2) if pieces[place].strip()]
+        while places:
+            # The longest name, of four pieces at most; a piece that is none is one, too.
+            for count in range(min(len(places), 4), 0, -1):
+                last = places[count - 1]
+                if count > 1 and not plain(pieces[last]):
                     continue
-                is_whole, name = read(text[parts[place][0] : end])
+                is_whole, name = read("".join(pieces[places[0] : last + 1]))
                 if is_whole:
                     break
             names += [name] if name else []
-            place = last + 1
+            places = places[count:]
     return names
-
-
-def _separators(text: str) -> list[re.Match[str]]:
-    """Return what sets names apart; nothing does behind which parentheses close."""
-    separators: list[re.Match[str]] = []
-    is_within = False
-    for found in reversed(list(_SEPARATOR.finditer(text))):
-        if found[0] in "()":
-            is_within = found[0] == ")"
-        elif not is_within:
-            separators.append(found)
-    return separators[::-1]
 
 
 def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tuple[bool, str]:
