@@ -342,7 +342,7 @@ def read_cohort_file(path: Path) -> list[int]:
         if not cell:
             continue
         if not re.fullmatch(r"[0-9]{1,9}", cell):
-            raise UserError(f"{path}, line {number} is not one hadm_id.")
+            raise UserError(f"{path}, line {number} is not a hadm_id.")
         if (first := first_line.get(int(cell))) is not None:
             raise UserError(f"{path}, line {number}: its hadm_id stands in line {first} too.")
         first_line[int(cell)] = number

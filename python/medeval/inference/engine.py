@@ -70,6 +70,7 @@ async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConf
         if loop.errors:
             raise loop.errors[0]
         if not executor.stopped:
+            executor.unreached.clear()
             loop.settle()
     run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
@@ -120,10 +121,10 @@ class _Loop:
     executor: RequestExecutor
     progress: Progress = field(default_factory=Progress)
     further: deque[Sample] = field(default_factory=deque)
-    seen: set[tuple[str, int]] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
     errors: list[Exception] = field(default_factory=list)
-    # Those that reached nobody, until it is known whether that is an error of theirs.
-    ended: list[tuple[Sample | Episode, Line]] = field(default_factory=list)
+    # By their names, until it is known whether it is an error of theirs that they reached nobody.
+    ended: dict[str, tuple[Sample | Episode, Line]] = field(default_factory=dict)
 
     async def work(self) -> None:
         """Bring samples to their ends, one after another, until none is left or the run stops.
@@ -139,9 +140,10 @@ class _Loop:
             self.executor.stop.set()
 
     def settle(self) -> None:
-        """Write the ends that samples have come to."""
-        while self.ended:
-            sample, line = self.ended.pop(0)
+        """Write the ends of which it is known that they are."""
+        held = self.executor.unreached
+        for name in [name for name in self.ended if name not in held]:
+            sample, line = self.ended.pop(name)
             self.journal.append(line)
             self._end(sample, line, is_new=True)
 
@@ -149,9 +151,9 @@ class _Loop:
         """Return the next sample that has not come to its end; None if there is no more."""
         while sample := self.further.popleft() if self.further else next(self.samples, None):
             item = sample if isinstance(sample, Sample) else sample.opening
-            if (item.id, item.sample) in self.seen:
+            if item.name in self.seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
-            self.seen.add((item.id, item.sample))
+            self.seen.add(item.name)
             line = self.journal.answer(self.run.request(item))
             if line is None:
                 return sample
@@ -184,9 +186,9 @@ class _Loop:
             if isinstance(sample, Sample) and turns:
                 self.journal.append(turns[0])
             raise
-        self.ended.append((sample, line))
-        if "text" in line or not self.executor.unreached:
-            self.settle()
+        item = sample if isinstance(sample, Sample) else sample.opening
+        self.ended[item.name] = sample, line
+        self.settle()
 
     async def _turn(self, turns: list[Line], item: Sample) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
@@ -217,7 +219,7 @@ class _Loop:
                     line["outcome"] = str(Outcome.ANSWERED)
                 named = {"item": line["item"], "sample": line["sample"], "turn": len(turns)}
                 line = {**named, **line}
-                if "text" in line or not self.executor.unreached:
+                if item.name not in self.executor.unreached:
                     self.steps.append(line)
         turns.append(line)
         return line

@@ -86,8 +86,9 @@ class RequestExecutor:
     Attributes:
         stopped: why no more calls are made; empty as long as they are.
         stop: set when no more calls are made.
-        unreached: items in a row that reached nobody, in all attempts. As long as nothing comes
-            back it is not known whether they are errors, or still to be asked.
+        unreached: names of items that reached nobody in all attempts, each with the number of its
+            last call. As long as nothing comes back for a later call it is not known whether they
+            are errors, or still to be asked.
 
     Raises:
         UserError: the limit on cost cannot be held.
@@ -96,7 +97,9 @@ class RequestExecutor:
     def __init__(
         self, run: Run, config: RunConfig, ledger: CostLedger, lines: Iterable[Line]
     ) -> None:
-        self.stopped, self.stop, self.unreached = "", asyncio.Event(), 0
+        self.stopped, self.stop = "", asyncio.Event()
+        self.unreached: dict[str, int] = {}
+        self._calls = self._heard = 0
         self._run, self._model, self._retries = run, run.model, config.retries
         self._slots = max(1, config.concurrency)
         self._limiter = AdaptiveLimiter(self._slots)
@@ -118,7 +121,7 @@ class RequestExecutor:
         Raises:
             UserError: the endpoint takes no tools, or the request may not be sent.
         """
-        name, began = f"{request.item.id}/{request.item.sample}", time.monotonic()
+        name, began = request.item.name, time.monotonic()
         attempts, cost, charged = 0, Decimal(0), Decimal(0)
         is_known = True
         while not await _within(self._not_before - time.monotonic(), self.stop):
@@ -126,7 +129,7 @@ class RequestExecutor:
             made = await self._attempt(request)
             if made is None:
                 return None
-            answer, its_cost, its_charge = made
+            answer, its_cost, its_charge, number = made
             cost, is_known = cost + (its_cost or 0), is_known and its_cost is not None
             charged += its_charge
             if isinstance(answer, Failure):
@@ -141,10 +144,11 @@ class RequestExecutor:
                         self._not_before = max(self._not_before, until)
                     await _within(self._retries.wait(answer, name, attempts), self.stop)
                     continue
-                self.unreached += answer.is_unreached
+                if answer.is_unreached and number > self._heard:
+                    self.unreached[name] = number
                 # Of silence as many as may be asked at a time: each has waited for itself alone.
                 most = max(2, self._slots) if answer.is_silence else UNREACHED
-                if answer.is_unreached and self.unreached >= most:
+                if name in self.unreached and len(self.unreached) >= most:
                     told = f"{answer.sentence()}, for {most} items in a row and all attempts"
                     self._stop_because(f"{told}: {self._model.address}")
                     return None
@@ -199,16 +203,18 @@ class RequestExecutor:
 
     async def _attempt(
         self, request: Request
-    ) -> tuple[Reply | Failure, Decimal | None, Decimal] | None:
+    ) -> tuple[Reply | Failure, Decimal | None, Decimal, int] | None:
         """Make one call when there is a place and money for it; None if the run stopped before.
 
         Returns:
-            What came back, what it cost (None if nobody knows), and what was booked for it.
+            What came back, what it cost (None if nobody knows), what was booked for it, and its
+            number among all calls.
         """
         async with self._limiter:
             if self.stop.is_set():
                 return None
-            most = Decimal(0)
+            self._calls += 1
+            call, most = self._calls, Decimal(0)
             if self._price is not None and self._budget.limit is not None:
                 most = self._price.at_most(request, self._most_tokens)
             if not await self._budget.set_aside(most):
@@ -241,8 +247,10 @@ class RequestExecutor:
                 self._limiter.hear(was_refused=True)
         self._run.update("learned", self._model.fallbacks.learned)
         if isinstance(answer, Reply) or not answer.is_unreached:
-            self.unreached = 0
-        return answer, cost, charged
+            self._heard = max(self._heard, call)
+            later = {name: its for name, its in self.unreached.items() if its > self._heard}
+            self.unreached = later
+        return answer, cost, charged, call
 
     def _with_tools(self, request: Request, answer: Reply | Failure, name: str) -> Reply | Failure:
         """Return an answer with the calls of tools that the server left in its text.

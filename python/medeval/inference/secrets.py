@@ -64,7 +64,7 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
     if variable is None:
         return "none"
     if not re.fullmatch(VARIABLE, variable):
-        raise UserError("A key is given by the name of its environment variable, never by itself.")
+        raise UserError("A key is given by the name of an environment variable, never by itself.")
     key = environment.get(variable, "").strip()
     if not key:
         raise UserError(f"The environment variable {variable} is not set. Put the key there.")

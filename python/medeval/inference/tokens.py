@@ -93,7 +93,7 @@ class ServerTokens:
         while isinstance(answer := await self.attempt(item), Failure):
             if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
                 raise CallFailedError(answer)
-            await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
+            await asyncio.sleep(self.retries.wait(answer, item.name, attempt))
             attempt += 1
         return answer
 

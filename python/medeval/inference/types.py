@@ -42,6 +42,11 @@ class Sample:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """What no other item of the run is called."""
+        return f"{self.id}/{self.sample}"
+
+    @property
     def is_open(self) -> bool:
         """Tell whether it may go anywhere; what is not plainly open may not."""
         return self.data_class == OPEN
