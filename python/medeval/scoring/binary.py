@@ -57,12 +57,16 @@ class Steps:
     n_bins: int
 
 
-def make_steps(truth: NDArray[np.bool_], scores: NDArray[np.float64]) -> Steps:
+def make_steps(
+    truth: NDArray[np.bool_], scores: NDArray[np.float64], *, only_ranks: bool = False
+) -> Steps:
     """Sort once and label the rows.
 
     Args:
         truth: whether a row is positive, shape (n,).
         scores: the higher, the more likely positive, shape (n,).
+        only_ranks: join steps between which there is no negative. The area under the ROC curve
+            stays as it is, the precision-recall curve does not.
     """
     order = np.argsort(-scores, kind="stable")
     sorted_scores, positive = scores[order], truth[order]
@@ -73,6 +77,16 @@ def make_steps(truth: NDArray[np.bool_], scores: NDArray[np.float64]) -> Steps:
     # Of each row the first step at or below it.
     step: Integers = (np.cumsum(is_step) - is_step)[group]
     tied = ~positive & is_step[group]
+    if only_ranks and n_steps:
+        # A step is one with that above it where no negative stands between them.
+        has_tie = np.bincount(step[tied], minlength=n_steps) > 0
+        between = np.bincount(step[~positive & ~tied], minlength=n_steps + 1)
+        starts = (between[:n_steps] > 0) | has_tie
+        starts[1:] |= has_tie[:-1]
+        starts[0] = True
+        number = np.cumsum(starts) - 1
+        n_steps = int(number[-1]) + 1
+        step = np.append(number, n_steps)[step]
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = step + (n_steps + 1) * positive + (2 * n_steps + 1) * tied
     n_bins = (3 if tied.any() else 2) * n_steps + 1

@@ -4,9 +4,10 @@ Rows that no metric can tell apart share a bin, so a resample is a few counts ra
 and nothing is sorted again. Resamples are plain rows, whole clusters, or bins of like rows.
 
 mimic3-benchmarks draws its resamples through `sklearn.utils.resample` from numpy's global legacy
-generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. No
-state is kept between calls, so any number of blocks may be drawn at once. `draw_rows` and
-`draw_clusters` replay it.
+generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. That
+stream is made of 32-bit words of MT19937, masked with the smallest 2^b - 1 that covers n - 1; words
+above n - 1 are rejected. No state is kept between calls, so any number of blocks may be drawn at
+once. `draw_rows` and `draw_clusters` replay it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ Advance = Callable[[int], object]
 # From a number of resamples to counts of shape (resamples, bins); each call draws the next ones.
 Draw = Callable[[int], Counts]
 
+# Above this share of accepted words the generator's own loop beats masking whole arrays.
+MANY_ACCEPTED = 0.95
+# Words drawn at a time: arrays of this size stay in the cache, and their memory is used again.
+WORDS_AT_ONCE = 1 << 16
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
@@ -50,12 +55,34 @@ def draw_rows(seed: int, rows: int, labels: Labels | None = None, n_bins: int = 
     """
     random = np.random.RandomState(seed)
     bins = rows if labels is None else n_bins
+    mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
+    accepted = rows / (int(mask) + 1)
+    ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+
+    def positions(most: int) -> Labels:
+        nonlocal ahead
+        if accepted >= MANY_ACCEPTED:
+            return random.randint(0, rows, size=min(most, WORDS_AT_ONCE))
+        if not len(ahead):
+            size = min(int(most / accepted) + 64, WORDS_AT_ONCE)
+            words = random.randint(0, 1 << 32, size=size, dtype=np.uint32)
+            words &= mask
+            ahead = np.compress(words < rows, words)
+        part, ahead = ahead[:most], ahead[most:]
+        return part
 
     def draw(iterations: int) -> Counts:
-        drawn = random.randint(0, rows, size=(iterations, rows))
+        drawn: Integers = np.empty((iterations, rows), dtype=np.int64)
+        flat, filled = drawn.reshape(-1), 0
+        while filled < len(flat):
+            part = positions(len(flat) - filled)
+            flat[filled : filled + len(part)] = part
+            filled += len(part)
         if labels is not None:
-            drawn = labels[drawn].astype(np.int64)
-        drawn += np.arange(iterations)[:, None] * bins
+            # The positions are in range; `wrap` spares the copy that a check needs.
+            drawn[:] = np.take(labels, drawn, mode="wrap")
+        if iterations > 1:
+            drawn += np.arange(iterations)[:, None] * bins
         return np.bincount(drawn.ravel(), minlength=iterations * bins).reshape(iterations, bins)
 
     return draw

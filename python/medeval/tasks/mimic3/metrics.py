@@ -146,7 +146,7 @@ class Phenotyping(Statistic):
         self.why = (some, ONE_CLASS, some, *[ONE_CLASS] * n_labels)
         self.strict = strict
         columns = [*zip(positive.T, scores.T, strict=True), (positive.ravel(), scores.ravel())]
-        self.steps = [make_steps(one, score) for one, score in columns]
+        self.steps = [make_steps(one, score, only_ranks=True) for one, score in columns]
         # float32 holds these counts exactly and moves half the bytes; so does int32 their sums.
         is_small = scores.size < EXACT_FLOAT32
         self.exact, self.whole = map(np.dtype, ("f4", "i4") if is_small else ("f8", "i8"))
