@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -152,11 +152,10 @@ def _write(
             advance(1)
             if case["hadm_id"] in skipped:
                 continue
-            text = json.dumps(case if beside else case | about, indent=2, ensure_ascii=False)
+            text = indented(case if beside else case | about, 4)
+            benchmark.write(((",\n    " if pathologies else "    ") + text).encode(), 1)
             # A line break inside a text is written `\n`, so each one here is between two values.
-            deeper = "    " + text.replace("\n", "\n    ")
-            benchmark.write(((",\n" if pathologies else "") + deeper).encode(), 1)
-            lines.write((re.sub(r"\n *", " ", text) + "\n").encode(), 1)
+            lines.write((" ".join(map(str.lstrip, text.split("\n"))) + "\n").encode(), 1)
             if beside:
                 line = json.dumps({"hadm_id": case["hadm_id"], **about}, ensure_ascii=False)
                 beside.write(f"{line}\n".encode(), 1)
@@ -227,12 +226,14 @@ def read_cases(
             "demographics": {name: row[name] for name in age} if row["has_demographics"] else None,
             "history_of_present_illness": row["history_of_present_illness"] or "",
             "lab_results": [_lab_result(lab, whole) for lab in labs],
-            "microbiology_events": cultures,
-            "radiology_reports": reports,
+            "microbiology_events": [_event("microbiology_events", one) for one in cultures],
+            "radiology_reports": [_event("radiology_reports", one) for one in reports],
             "physical_exams": row["physical_exams"] or "",
             "ground_truth": {
-                "primary_diagnosis": [one["title"] for one in diagnoses if one["is_primary"]],
-                "treatments": treatments,
+                "primary_diagnosis": [title for _, _, title, is_primary in diagnoses if is_primary],
+                "treatments": [
+                    _named(_PARTS["treatments"]["columns"], one[2:]) for one in treatments
+                ],
             },
         }
         if not whole:
@@ -241,42 +242,86 @@ def read_cases(
         yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 
 
-def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Case]]:
-    """Yield the rows of a table for each case, in the order of the cases; none for some."""
-    cases, columns = warehouse.relation(schema_name(NAME), CASES), part["columns"]
+def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Row]]:
+    """Yield the rows of a table for each case, in the order of the cases; none for some.
+
+    A row has the place of its case in the list and its hadm_id before the columns of the part.
+    """
+    cases = warehouse.relation(schema_name(NAME), CASES)
     batches = warehouse.select(
-        ["c.list_position", "r.hadm_id", *(f"r.{column}" for column in columns.split(", "))],
+        ["c.list_position", "r.hadm_id", *(f"r.{one}" for one in part["columns"].split(", "))],
         schema_name(NAME),
         part[mode],
         f"as r right join {cases} as c on r.hadm_id = c.hadm_id"
         f" order by c.list_position, {part['order']}",
     )
     for _, rows in groupby(chain.from_iterable(batches), key=itemgetter(0)):
-        yield [_named(columns, row[2:]) for row in rows if row[1] is not None]
+        yield [row for row in rows if row[1] is not None]
 
 
-def _lab_result(lab: Case, whole: bool) -> Case:
-    """Return a laboratory result as a case has it; unit and flag stay where it is whole.
+def _lab_result(row: Row, whole: bool) -> Case:
+    """Return a laboratory result as a case has it; unit and flag only where it is whole.
 
-    The unit stands behind a number or a charted value, not behind a flag or a comment.
+    A million of them go through here. The unit stands behind a number or a charted value, not
+    behind a flag or a comment.
     """
-    number, origin, unit = lab.pop("valuenum"), lab.pop("value_origin"), lab["unit"]
-    value = lab["value"] if number is None else float8_text(number)
+    itemid, name, fluid, category, text, unit, flag, low, high = row[2:11]
+    time, sequence_num, number, origin = row[11:]
+    value = text if number is None else float8_text(number)
     is_charted = number is not None or origin not in ("flag", "comments")
-    lab["value"] = f"{value} {unit}" if is_charted and None not in (value, unit) else value
-    for name in ("ref_range_lower", "ref_range_upper"):
-        lab[name] = lab[name] if math.isfinite(lab[name] or 0) else None
-    for name in () if whole else ("unit", "flag"):
-        del lab[name]
-    return lab
+    return {
+        "itemid": itemid,
+        "test_name": name,
+        "fluid": fluid,
+        "category": category,
+        "value": f"{value} {unit}" if is_charted and None not in (value, unit) else value,
+        **({"unit": unit, "flag": flag} if whole else {}),
+        "ref_range_lower": low if low is not None and math.isfinite(low) else None,
+        "ref_range_upper": high if high is not None and math.isfinite(high) else None,
+        "charttime": _moment(time),
+        "sequence_num": sequence_num,
+    }
+
+
+def _event(kind: str, row: Row) -> Case:
+    """Return a culture or report, `charttime` as text to the second."""
+    case = _named(_PARTS[kind]["columns"], row[2:])
+    return {**case, "charttime": _moment(case["charttime"])}
+
+
+def _moment(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds")
 
 
 def _named(columns: str, row: Row) -> Case:
-    """Return a row by the names of its columns, `charttime` as text to the second."""
-    case = dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
-    if case.get("charttime") is not None:
-        case["charttime"] = case["charttime"].isoformat(timespec="seconds")
-    return case
+    """Return a row by the names of its columns."""
+    return dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
+
+
+def indented(value: Any, indent: int) -> str:
+    """Return a value as `json.dumps(..., indent=2, ensure_ascii=False)` has it at a depth.
+
+    Python indents slowly, so flat objects go through its fast encoder, with line breaks for
+    separators.
+
+    Args:
+        value: what JSON has; an object in a list holds neither objects nor lists.
+        indent: blanks before the line on which it ends.
+    """
+    outer, inner = "\n" + " " * indent, "\n" + " " * (indent + 2)
+    if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
+        members = (f'"{name}": {indented(each, indent + 2)}' for name, each in value.items())
+        return f"{{{inner}{f',{inner}'.join(members)}{outer}}}"
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    is_rows = isinstance(value, list) and isinstance(value[0], dict)
+    between = f"{inner}  " if is_rows else inner
+    text = json.JSONEncoder(ensure_ascii=False, separators=(f",{between}", ": ")).encode(value)
+    if is_rows:
+        # No text has a line break as it stands, so that each one here is between two values.
+        rows = text[2:-2].replace(f"}},{between}{{", f"{inner}}},{inner}{{{between}")
+        text = f"[{{{between}{rows}{inner}}}]"
+    return f"{text[0]}{inner}{text[1:-1]}{outer}{text[-1]}"
 
 
 def float8_text(number: float) -> str:
@@ -286,10 +331,10 @@ def float8_text(number: float) -> str:
     whole number; an exponent of at least two digits below 1e-4 and from 1e15 on. So `12`, `0.1`,
     `1e-05`, `1e+15`, `NaN`, `-Infinity`.
     """
-    if math.isnan(number):
-        return "NaN"
-    if abs(number) < 1e15 or math.isinf(number):
-        return repr(number).removesuffix(".0").replace("inf", "Infinity")
+    if abs(number) < 1e15:
+        return repr(number).removesuffix(".0")
+    if not math.isfinite(number):
+        return repr(number).replace("inf", "Infinity").replace("nan", "NaN")
     # Digits that lie half-way to a neighbour read back to the double where rounding to even comes
     # to it (1e23); PostgreSQL does not take them, and writes 9.999999999999999e+22.
     texts = [repr(number), *(f"{number:.{precision}e}" for precision in range(18))]
