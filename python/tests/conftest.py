@@ -73,7 +73,7 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Sample]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a server or a whole build as slow, and put files in their order.
 
     Files that share a build stay on one worker, which makes it once, and long files come first, so
@@ -218,7 +218,7 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4]) + sum(server.cpu_seconds for server in commands.servers)
 
 
-def _counted(item: pytest.Sample, phase: str) -> Generator[None]:
+def _counted(item: pytest.Item, phase: str) -> Generator[None]:
     began = _cpu_seconds()
     try:
         return (yield)
@@ -227,12 +227,12 @@ def _counted(item: pytest.Sample, phase: str) -> Generator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Sample) -> Generator[None]:
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     return (yield from _counted(item, "setup"))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Sample) -> Generator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     return (yield from _counted(item, "call"))
 
 

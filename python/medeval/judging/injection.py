@@ -100,11 +100,13 @@ class Attack(BaseModel, extra="forbid", frozen=True):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     kind: Kind
     place: Literal["before", "after", "instead"]
-    text: Annotated[str, Field(pattern=r"\S")]
+    text: str
 
     @field_validator("text")
     @classmethod
     def _can_be_filled(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("holds nothing but blanks")
         if unknown := set(PLACEHOLDER.findall(text)).difference(_PLACEHOLDERS):
             known = ", ".join(_PLACEHOLDERS)
             raise ValueError(

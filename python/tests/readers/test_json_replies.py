@@ -122,7 +122,10 @@ READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "reader",
+    ["task_file", "cdm", *(pytest.param(one, marks=pytest.mark.slow) for one in ("yier", "judge"))],
+)
 def test_json_in_a_reply_is_read_as_the_table_says(tmp_path: Path, reader: str) -> None:
     said = [row.get("but", {}).get(reader, row)["read"] for row in CASES]
     read = list(READERS[reader](tmp_path))

@@ -61,7 +61,9 @@ def open_tables(kind: str, folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@pytest.fixture(scope="module", params=["demo", "another seed"])
+@pytest.fixture(
+    scope="module", params=["demo", pytest.param("another seed", marks=pytest.mark.slow)]
+)
 def tables(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Tables]:
