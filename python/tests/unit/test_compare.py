@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
@@ -55,7 +55,6 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return truth, np.array(draw(scores), dtype=float), np.array(draw(scores), dtype=float)
 
 
-@settings(max_examples=50)
 @given(two_scores())
 def test_delong_equals_the_comparison_of_all_pairs(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],

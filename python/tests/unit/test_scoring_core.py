@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
@@ -103,7 +103,6 @@ def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float
     np.testing.assert_allclose(fixed, [kappa], **CLOSE)
 
 
-@settings(max_examples=50)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 10**6))
 def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
     truth, guess = labels_data(rows, labels + 1, seed)
