@@ -264,8 +264,8 @@ def check_absent_tables(absent: Collection[str], value_of: Callable[[str], objec
         raise UserError(f"cdm_cohort_file is set, but no list is loaded. Load it: {command}.")
     if not is_listed and {"diagnoses_icd", "d_icd_diagnoses"} & {*absent}:
         raise UserError(
-            "There is no diagnoses_icd or no d_icd_diagnoses. The selection rule needs both, a list"
-            " of admissions (cdm_cohort_file) neither."
+            "Without a list of admissions (cdm_cohort_file), diagnoses_icd and d_icd_diagnoses are"
+            " needed, and they are not there."
         )
     if extracts and extract_source == "provided":
         raise UserError(
@@ -274,8 +274,8 @@ def check_absent_tables(absent: Collection[str], value_of: Callable[[str], objec
         )
     if "discharge" in absent and (extracts or not is_listed or extract_source == "derived"):
         raise UserError(
-            "There are no discharge notes (discharge). Only cdm_cohort_file together with"
-            " MEDEVAL_CDM_EXTRACT_DIR can do without them."
+            "The discharge notes (table discharge) are not there. Only cdm_cohort_file together"
+            " with MEDEVAL_CDM_EXTRACT_DIR can do without them."
         )
 
 
