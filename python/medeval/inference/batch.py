@@ -168,14 +168,15 @@ def _by_custom_id(paths: Iterable[Path]) -> dict[str, Reply | Failure]:
     found: dict[str, Reply | Failure] = {}
     for path in paths:
         for number, line in enumerate(read_text(path).split("\n"), 1):
-            read = json_or_none(line) if line.strip() else {"custom_id": ""}
+            if not line.strip():
+                continue
+            read = json_or_none(line)
             name = read.get("custom_id") if isinstance(read, Mapping) else None
             if not isinstance(name, str):
                 raise UserError(f"{path}, line {number}: not a line of a batch's answers.")
             if name in found:
                 raise UserError(f"{path}, line {number}: custom_id {name[:12]}... comes twice.")
-            if name:
-                found[name] = _answer(read)
+            found[name] = _answer(read)
     return found
 
 

@@ -84,23 +84,22 @@ def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome])
     what a server says of its limit is remembered with them.
     """
 
-    def is_mended(line: Line) -> bool:
+    def may_go_on(line: Line) -> bool:
         return "error" in line and line["error"].get("code") != TOO_LONG
 
     again = {
-        (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED and is_mended(line)
+        (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED and may_go_on(line)
         for line in journal.lines()
         if line["outcome"] in retry
     }
+
+    def is_out(line: Line) -> bool:
+        goes_on = again.get((line["item"], line["sample"]))
+        return goes_on is not None and (not goes_on or may_go_on(line))
+
     if again and steps is not None:
         # The turns first: killed in between, the episodes still have their ends.
-        keeps = {name for name, goes_on in again.items() if goes_on}
-        steps.discard(
-            lambda line: (
-                (name := (line["item"], line["sample"])) in again
-                and (name not in keeps or is_mended(line))
-            )
-        )
+        steps.discard(is_out)
     if again:
         journal.discard(lambda line: line["outcome"] in retry)
 
