@@ -272,7 +272,7 @@ class AskedTask(Task, ABC):
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
         """See `Task`."""
         from medeval.tasks.options import read_options
-        from medeval.tasks.task_run import check_task
+        from medeval.tasks.self_check import check_task
 
         return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))
 

@@ -17,8 +17,8 @@ from medeval.tasks.cdm.scores import DIAGNOSIS
 from medeval.tasks.cdm.task import CdmTask
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.registry import start
+from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
-from medeval.tasks.task_run import check_task
 
 RIGHT = FinalAnswer("appendicitis", ("appendectomy",))
 WRONG = FinalAnswer("gastritis", ("rest",))

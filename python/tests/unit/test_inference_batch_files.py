@@ -119,4 +119,7 @@ def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: 
     changed = [items[0], Sample("item-001", [{"role": "user", "content": "another"}], "open")]
     with pytest.raises(UserError, match="1 answers belong to none of the items"):
         import_batch(run_in(tmp_path), changed, [output])
+    unnamed = write(tmp_path / "unnamed.jsonl", answered("", "A"))
+    with pytest.raises(UserError, match="1 answers belong to none of the items"):
+        import_batch(run_in(tmp_path), items, [unnamed])
     assert content(tmp_path) == []

@@ -19,8 +19,9 @@ from medeval.tasks.judged import chosen_jury
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import start
 from medeval.tasks.run_record import RunRecord, read_record
+from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
-from medeval.tasks.task_run import ModelChoice, TaskRun, check_task
+from medeval.tasks.task_run import ModelChoice, TaskRun
 
 SUMMARIES = """
 task_id: own
