@@ -9,6 +9,9 @@ DEMO := env -u MEDEVAL_MIMIC3_DIR -u MEDEVAL_MIMIC3_DB -u MEDEVAL_MIMIC4_DIR -u 
 # Nothing is installed whose hash is not in a lock, the tools that build packages included.
 INSTALL := python -m pip install --quiet --no-build-isolation
 
+# Compiled once, not again by each process of the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo check test test-all test-extras docs bench lock
 
 # A warehouse that is there is the user's.
