@@ -131,7 +131,7 @@ def meant(
         given["seed"],
         tuple(dict.fromkeys(filter(None, groupings))),
         given["cluster"],
-        given.get("min_cell", 1),
+        kind.MIN_CELL if given.get("min_cell") is None else given["min_cell"],
         read_options(kind.ScoreOptions, given_options(kind.ScoreOptions, given), name),
     )
     return name, kind, method

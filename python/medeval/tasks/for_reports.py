@@ -19,6 +19,7 @@ from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
 COUNTS = ("n", "n_missing", "n_positive")
+Groups = dict[str, dict[str, dict[str, float | None]]]
 
 
 def task_score(
@@ -67,10 +68,8 @@ def task_score(
     return TaskScore(result, headline, **shown)
 
 
-def group_scores(
-    groups: Sequence[Mapping[str, str]], table: ScoreTable, method: Method
-) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return the metrics of each group; None for what is hidden, see `scoring.groups`.
+def group_scores(groups: Sequence[Mapping[str, str]], table: ScoreTable, method: Method) -> Groups:
+    """Return the metrics of each group; None for what is hidden, see `hide_small_groups`.
 
     Args:
         groups: of each item, grouping to group.
@@ -78,26 +77,44 @@ def group_scores(
         method: by which groupings, and the smallest group that is shown.
 
     Raises:
-        UserError: a grouping that there is not.
+        UserError: a grouping that there is not, or a smallest cell that hides nothing well.
     """
     known = dict.fromkeys(name for one in groups for name in one)
     if unknown := [name for name in method.groupings if name not in known]:
         raise UserError(f"--by {unknown[0]}: there are {', '.join(known) or 'no groups'}.")
-    if method.groupings:
-        require_min_cell(method.min_cell)
-    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    found: Groups = {}
     for name in method.groupings:
-        parts = partition([one.get(name, UNKNOWN) for one in groups])
-        hide = hidden([len(one) for one in parts.values()], [{} for _ in parts], method.min_cell)
         found[name] = {}
-        for (group, places), is_hidden in zip(parts.items(), hide or (), strict=False):
+        for group, places in partition([one.get(name, UNKNOWN) for one in groups]).items():
             means = {
                 metric: Ratio([column.item_scores[at] for at in places]).value()
                 for metric, column in table.columns.items()
             }
-            own = {"n": float(len(places)), **means}
-            found[name][group] = dict.fromkeys(own) if is_hidden else own
-    return found
+            found[name][group] = {"n": float(len(places)), **means}
+    return hide_small_groups(found, method.min_cell)
+
+
+def hide_small_groups(groups: Groups, min_cell: int) -> Groups:
+    """Return groups with None for each value of those that `scoring.groups.hidden` names.
+
+    Args:
+        groups: grouping to group to its values, its size as `n` among them. A single small group
+            goes with its name.
+        min_cell: the smallest group that is shown.
+
+    Raises:
+        UserError: a smallest cell that hides nothing well.
+    """
+    if groups:
+        require_min_cell(min_cell)
+    shown: Groups = {}
+    for name, own in groups.items():
+        hide = hidden([int(one["n"] or 0) for one in own.values()], [{} for _ in own], min_cell)
+        shown[name] = {
+            group: dict.fromkeys(values) if is_hidden else values
+            for (group, values), is_hidden in zip(own.items(), hide or (), strict=False)
+        }
+    return shown
 
 
 def report_of(scored: TaskScore) -> BenchmarkReport:

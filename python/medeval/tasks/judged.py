@@ -219,7 +219,7 @@ def item_ids(results: JudgingResults) -> list[str]:
 def by_group(
     groups: Sequence[Mapping[str, str | None]], results: JudgingResults, plan: Jury, method: Method
 ) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return the headline with its interval for each group.
+    """Return the headline with its interval for each group; see `hide_small_groups`.
 
     Args:
         groups: of each item, in the order of their scores: grouping to group.
@@ -228,10 +228,11 @@ def by_group(
         method: of the intervals.
 
     Raises:
-        UserError: a grouping that there is not.
+        UserError: a grouping that there is not, or a smallest cell that hides nothing well.
     """
     from medeval.scoring.groups import partition
     from medeval.scoring.table import Ratio, interval
+    from medeval.tasks.for_reports import hide_small_groups
 
     if unknown := [name for name in method.groupings if name not in groups[0]]:
         raise UserError(f"--by {unknown[0]}: there are {', '.join(groups[0])}.")
@@ -243,7 +244,7 @@ def by_group(
             value = interval(column, draws=method.n_iters, seed=method.seed)
             own[group] = {"n": float(len(places)), "n_missing": float(value.n_undefined)}
             own[group] |= {HEADLINE: value.value, "low": value.low, "high": value.high}
-    return found
+    return hide_small_groups(found, method.min_cell)
 
 
 def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:

@@ -139,6 +139,8 @@ class Task:
         MOVED: options that may be given again where a run is resumed, scored or compared, since
             data may be elsewhere by then.
         N_ITERS: resamples of a score where no number is given.
+        MIN_CELL: the smallest group that is shown where no number is given; 1 where no sample is a
+            patient of whom nobody may know.
         BASELINES: what `predict` can train for it.
         READING: options that may help where replies are not read.
         name: as the command line, run records and reports call it.
@@ -151,6 +153,7 @@ class Task:
     COMPARED: ClassVar[Set[str]] = frozenset()
     MOVED: ClassVar[Set[str]] = frozenset()
     N_ITERS: ClassVar[int] = 1000
+    MIN_CELL: ClassVar[int] = 11
     BASELINES: ClassVar[Sequence[str]] = ()
     READING: ClassVar[Sequence[str]] = ("json_schema",)
     name: str

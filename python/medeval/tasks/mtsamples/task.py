@@ -114,6 +114,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
     """
 
     scored_by: ClassVar[str] = "a judge's reward"
+    MIN_CELL: ClassVar[int] = 1
     Options: ClassVar[type[TaskOptions]] = MtsamplesOptions
     examples: Sequence[Example]
     options: MtsamplesOptions

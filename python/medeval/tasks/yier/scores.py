@@ -23,7 +23,7 @@ from medeval.models.scores import Interval
 from medeval.scoring.compare import Difference, mean_difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
-from medeval.tasks.for_reports import task_score
+from medeval.tasks.for_reports import hide_small_groups, task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier.files import Document, read_file
 from medeval.tasks.yier.questions import (
@@ -213,13 +213,20 @@ def score_answers(
         fields["intervals"][HEADLINE] = interval
         warnings += [drawn["warning"]] if drawn["warning"] else []
     warnings += [left_out_words(n_left_out)] if n_left_out else []
-    groups: dict[str, dict[str, dict[str, float | None]]] = {
-        grouping: {
-            group: {name: float(values[name]) for name in _BY_GROUP}
-            for group, values in found.items()
-        }
-        for grouping, found in details["by"].items()
-    }
+    groups = hide_small_groups(
+        {
+            grouping: {
+                group: {name: float(values[name]) for name in _BY_GROUP}
+                for group, values in found.items()
+            }
+            for grouping, found in details["by"].items()
+        },
+        method.min_cell,
+    )
+    for grouping, found in details["by"].items():
+        for group in [*found]:
+            if groups[grouping].get(group, {}).get("n") is None:
+                del found[group]
     outputs = [
         {"predict_answers": o.answers.texts(o.record.selection), "extraction": o.extraction}
         for o in scored

@@ -103,6 +103,7 @@ class YierTask(SampleTask):
     """
 
     scored_by: ClassVar[str] = "micro F1"
+    MIN_CELL: ClassVar[int] = 1
     Options: ClassVar[type[TaskOptions]] = YierOptions
     ScoreOptions: ClassVar[type[TaskOptions]] = YierScoreOptions
     MOVED: ClassVar[Set[str]] = frozenset({"questions"})
