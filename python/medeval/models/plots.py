@@ -74,7 +74,8 @@ class Plot(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.kind == "confusion":
-            if any(len(row) != len(self.labels) for row in (self.cells, *self.cells)):
+            k = len(self.labels)
+            if len(self.cells) != k or any(len(row) != k for row in self.cells):
                 raise ValueError("a confusion has as many rows and columns as labels")
             return self
         places = len(self.labels if self.kind in ("forest", "bars") else self.x)
@@ -82,14 +83,14 @@ class Plot(BaseModel):
             raise ValueError(f"{places} places with {len(self.y)} values")
         if len(self.low) != len(self.high):
             raise ValueError("lower and upper ends differ in number")
-        if any(len(more) not in (0, places) for more in (self.low, self.n)):
+        if len(self.low) not in (0, places) or len(self.n) not in (0, places):
             raise ValueError(f"intervals and counts are of all {places} places or of none")
         return self
 
 
 def read_plots(metadata: Mapping[str, Any]) -> list[Plot]:
     """Return the plots of a result; what is none, of another version or by hand, is left out."""
-    told, found = metadata.get(PLOTS), []
+    told, found = metadata.get(PLOTS), list[Plot]()
     for one in told if isinstance(told, list) else []:
         try:
             found.append(Plot.model_validate(one))

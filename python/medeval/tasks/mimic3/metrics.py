@@ -19,6 +19,7 @@ from medeval.tasks.mimic3.task import LABELS, options_of
 from medeval.terminal import progress
 
 if TYPE_CHECKING:
+    from medeval.scoring.curves import Curves
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.tasks.mimic3.task import IcuTask
     from medeval.tasks.task import Method
@@ -294,7 +295,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 
 def evaluate(
-    task: type[IcuTask], joined: Rows, method: Method, label: str
+    task: type[IcuTask], joined: Rows, method: Method, label: str, curves: Curves | None = None
 ) -> dict[str, MetricSummary]:
     """Return the metrics of rows with predictions, the published ones first.
 
@@ -303,10 +304,14 @@ def evaluate(
         joined: truth and predictions, with their clusters.
         method: resamples, their seed, and whether further metrics and BCa intervals are wanted.
         label: stands beside the progress bar.
+        curves: of a binary outcome, which are told of each resample; None for none.
     """
     options, data = options_of(method), (joined.truth, joined.prediction)
     plain = PUBLISHED[task.kind]
-    statistics = {label: (plain(*data, strict=options.strict_nan), plain)}
+    published = plain(*data, strict=options.strict_nan)
+    if curves is not None and isinstance(published, Binary):
+        published.watch = curves.add
+    statistics: dict[str, tuple[Statistic, Callable[..., Statistic]]] = {label: (published, plain)}
     if options.extra:
         further = FURTHER[task.kind]
         statistics[f"{label}, extra"] = further(*data), further
