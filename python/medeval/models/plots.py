@@ -6,6 +6,7 @@ and short names only: no item, no text, and nothing of fewer cases than the smal
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -28,6 +29,8 @@ class Plot(BaseModel):
     - `calibration`: a point a bin: mean prediction `x`, observed share `y` with `low` and `high`,
       and the bin's cases `n`. Bins that are hidden are not there.
     - `confusion`: `cells` of the bins `labels`, one row a bin of the truth, from the lowest.
+
+    A plot without any value is not drawn, and its note says why.
 
     Attributes:
         kind: how it is drawn.
@@ -71,6 +74,11 @@ class Plot(BaseModel):
     method: str = ""
     note: str = ""
 
+    def has_values(self) -> bool:
+        """Tell whether there is anything to draw."""
+        shown = self.y if self.kind != "confusion" else [one for row in self.cells for one in row]
+        return any(one is not None for one in shown)
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.kind == "confusion":
@@ -86,6 +94,11 @@ class Plot(BaseModel):
         if len(self.low) not in (0, places) or len(self.n) not in (0, places):
             raise ValueError(f"intervals and counts are of all {places} places or of none")
         return self
+
+
+def plot_name(text: str) -> str:
+    """Return the name of a plot that is told of with a text."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:60] or "plot"
 
 
 def read_plots(metadata: Mapping[str, Any]) -> list[Plot]:

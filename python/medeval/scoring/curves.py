@@ -24,6 +24,19 @@ PLACES = 100
 MOST_RESAMPLES = 500
 # Products of shares and totals miss whole numbers by less.
 ROUNDING = 1e-9
+ROC: dict[str, Any] = {
+    "name": "roc",
+    "title": "ROC curve",
+    "x_label": "false positive rate",
+    "y_label": "true positive rate",
+}
+PRECISION_RECALL: dict[str, Any] = {
+    "name": "precision_recall",
+    "title": "Precision-recall curve",
+    "x_label": "recall",
+    "y_label": "precision",
+}
+TOO_FEW = "Not drawn: a part of it would tell of fewer than {least} stays of a class."
 HIDDEN = (
     "{hidden} of {all} {what} are hidden: fewer than {least} {who}, or what has so few could be"
     " worked out from them."
@@ -66,7 +79,8 @@ class Curves:
         places = [np.searchsorted(one, -(-percents * one[-1] // PLACES)) for one in (true, false)]
         wanted = ends[np.unique(np.concatenate(places))]
         has_both = bool(true[-1] and false[-1])
-        kept = _thinned(wanted, positive, patients, least_shown(min_cell)) if has_both else []
+        self._least = least_shown(min_cell)
+        kept = _thinned(wanted, positive, patients, self._least) if has_both else []
         at = np.isin(ends, kept)
         self.true, self.false = true[at], false[at]
         self._recalls, self._false_shares = (
@@ -98,13 +112,14 @@ class Curves:
             self._resamples.append((found / positives, precise))
 
     def plots(self, cluster: str | None) -> list[Plot]:
-        """Return both curves; none where the rows are too few.
+        """Return both curves; without a point, and with the reason, where the rows are too few.
 
         Args:
             cluster: what was drawn as one unit; None for rows.
         """
         if len(self.true) < 2:
-            return []
+            why = TOO_FEW.format(least=max(1, self._least))
+            return [Plot(kind="curve", note=why, **one) for one in (ROC, PRECISION_RECALL)]
         resamples, ends = self._resamples[1:], []
         for one in range(2) if resamples else ():
             values = np.array([pair[one] for pair in resamples])
@@ -123,20 +138,14 @@ class Curves:
         highest = np.append(True, np.diff(self.true) > 0) & (self.true > 0)
         precision = self.true / (self.true + self.false)
         recall = _lists(self._recalls, precision, ends[1:], highest)
-        labels = ("false positive rate", "true positive rate"), ("recall", "precision")
-        titles = "ROC curve", "Precision-recall curve"
         share = float(precision[-1])
+        diagonal: dict[str, Any] = {"has_diagonal": True, "level_label": "chance"}
         return [
+            Plot(**ROC, **diagonal, **roc, **told),
             Plot(
-                name="roc", title=titles[0], x_label=labels[0][0], y_label=labels[0][1],
-                has_diagonal=True, level_label="chance", **roc, **told,
+                **PRECISION_RECALL, level=share, level_label="share of positives", **recall, **told
             ),
-            Plot(
-                name="precision_recall", title=titles[1], x_label=labels[1][0],
-                y_label=labels[1][1], level=share, level_label="share of positives",
-                **recall, **told,
-            ),
-        ]  # fmt: skip
+        ]
 
 
 def _lists(
@@ -198,7 +207,7 @@ def calibration_plot(
     and with it what it could be worked out from.
 
     Returns:
-        None where predictions are no probabilities, or where every bin is hidden.
+        None where predictions are no probabilities.
     """
     positive, scores = outcomes(truth, prediction, 1)
     if not len(scores) or scores.min() < 0 or scores.max() > 1:
@@ -217,8 +226,6 @@ def calibration_plot(
     least = least_shown(min_cell)
     hide = hidden(sizes, classes, least) or [True] * len(used) if least > 1 else [False] * len(used)
     shown = used[~np.array(hide)]
-    if not len(shown):
-        return None
     shares = true[shown] / n[shown]
     ends = [wilson(float(one), int(rows)) for one, rows in zip(shares, n[shown], strict=True)]
     note = HIDDEN.format(

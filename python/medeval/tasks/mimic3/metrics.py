@@ -38,6 +38,13 @@ NO_SLOPE = "no finite slope"
 LABEL_METRIC = "ROC AUC of task "
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 LOWER_IS_BETTER = ("MAD", "MSE", "MAPE")
+# Which way is better, where it is not up; the best slope is 1.
+DIRECTIONS = {
+    **dict.fromkeys(LOWER_IS_BETTER, "lower"),
+    **dict.fromkeys(("brier", "expected_calibration_error"), "lower"),
+    **dict.fromkeys(("brier_macro", "expected_calibration_error_macro"), "lower"),
+    "calibration_slope": "neither",
+}
 
 
 class LengthOfStay(Statistic):

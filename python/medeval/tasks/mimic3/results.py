@@ -22,7 +22,14 @@ from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import divided
-from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED, evaluate
+from medeval.tasks.mimic3.metrics import (
+    DIRECTIONS,
+    LABEL_METRIC,
+    LOWER_IS_BETTER,
+    METRICS,
+    PUBLISHED,
+    evaluate,
+)
 from medeval.tasks.mimic3.plots import curves_of, plots_of
 from medeval.tasks.mimic3.predictions import Rows, counted
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
@@ -111,7 +118,10 @@ def scored(
         "data": {"sha256": truth.sha256, "data_class": truth.data_class or "credentialed"},
         "cluster": method.cluster,
         "n": dict.fromkeys(metrics, n),
-        "about_metrics": {name: {"label": label} for name, label in names.items()},
+        "about_metrics": {
+            **{name: {"label": label} for name, label in names.items()},
+            **{name: {"direction": how} for name, how in DIRECTIONS.items() if name in metrics},
+        },
         # Undefined resamples are counted in the intervals; no row has a score of its own.
         "undefined": {
             name: {"items": 0, "reason": one.reason} for name, one in metrics.items() if one.reason
