@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS
-from medeval.terminal import Terminal, print_json, shown, table_of
+from medeval.terminal import Terminal, print_json, shown, table_of, warn
+
+if TYPE_CHECKING:
+    from medeval.models.benchmark_report import BenchmarkReport
 
 
 @command_flags("report")
@@ -18,6 +22,8 @@ def report(**given: Any) -> None:
     """Write a report of a run, or a leaderboard of several.
 
     It is one file that works offline. Runs have to be scored first.
+
+    `--format tex` writes tables for a paper, and `--figures DIR` its figures.
     """
     runs: list[Path] = given["runs"] or []
     if given["list"]:
@@ -27,7 +33,21 @@ def report(**given: Any) -> None:
         raise UserError("Name a run, or list them: `report --list`.")
     from medeval.models.benchmark_report import BenchmarkReport
     from medeval.reporting import leaderboard, write_report
+    from medeval.reporting.leaderboard import FORMATS as BOARD_FORMATS
+    from medeval.reporting.report import format_named
 
+    is_one, form = len(runs) == 1, given["format"] and format_named(given["format"])
+    if not is_one and form is not None:
+        suffix = f".{form}" if given["out"] is None else given["out"].suffix
+        if form not in BOARD_FORMATS or suffix != f".{form}":
+            listed = ", ".join(BOARD_FORMATS)
+            raise UserError(
+                f"--format {form}: a leaderboard is written as {listed}, as the suffix of --out."
+            )
+    if given["figures"] is not None:
+        from medeval.reporting.figures import require_matplotlib
+
+        require_matplotlib()
     reports = []
     for path in runs:
         place = path / registry.SCORES if path.is_dir() else path
@@ -45,13 +65,31 @@ def report(**given: Any) -> None:
                 f"{missing:,} items of {path} were never asked: it has no place beside others"
                 f" before it is whole. `{command_of('run', '--resume', path)}`."
             )
-    if len(reports) == 1:
-        place = given["out"] or (runs[0] if runs[0].is_dir() else runs[0].parent) / "report.html"
-        write_report(reports[0], place, show_text=given["show_text"])
+    if is_one:
+        folder = runs[0] if runs[0].is_dir() else runs[0].parent
+        place = given["out"] or folder / f"report.{form or 'html'}"
+        write_report(reports[0], place, form, show_text=given["show_text"])
     else:
-        place = given["out"] or Path("leaderboard.html")
+        place = given["out"] or Path(f"leaderboard.{form or 'html'}")
         leaderboard(reports).write(place)
     print(place)
+    if given["figures"] is not None:
+        names = [""] if is_one else [path.resolve().stem for path in runs]
+        if len(set(names)) < len(names):
+            names = [f"{place}_{name}" for place, name in enumerate(names, start=1)]
+        _draw(dict(zip(names, reports, strict=True)), given["figures"])
+
+
+def _draw(reports: Mapping[str, BenchmarkReport], folder: Path) -> None:
+    """Write the figures of reports, each under the name of its run, and print where they are."""
+    from medeval.reporting.figures import write_figures
+
+    for name, report in reports.items():
+        files = write_figures(report, folder, name)
+        if not files:
+            warn(f"{name or report.model_id}: there is nothing to draw, as no score has a value.")
+        for file in files:
+            print(file)
 
 
 def _show_runs(folder: Path, *, as_json: bool) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Kind = Literal["metric", "category", "combined"]
 LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
-FORMATS = ("json", "yaml", "md", "csv", "html")
-_OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html"}
+FORMATS = ("json", "yaml", "md", "csv", "html", "tex")
+_OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html", "latex": "tex"}
 # What became of items, from good to bad; each has a class of the page's style.
 OUTCOME_ORDER = (
     *("answered", "unparsed", "refused", "truncated", "truncated_reasoning", "empty", "errored"),
@@ -331,7 +331,7 @@ def rendered(
 
     Args:
         report: the report.
-        format: json, yaml, md, csv or html. The first two can be read back as a report.
+        format: json, yaml, md, csv, html or tex. The first two can be read back as a report.
         show_text: with inputs and outputs of tasks that are not open.
         keep_outputs: json and yaml: with outputs, but without inputs, of these tasks.
 
@@ -350,6 +350,10 @@ def rendered(
     contents = contents_of(report, show_text=show_text)
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
+    if chosen == "tex":
+        from medeval.reporting.tex import tex_tables
+
+        return tex_tables(report, contents)
     drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
     others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
@@ -368,7 +372,7 @@ def write_report(
     Args:
         report: the report.
         path: the file; missing folders are made.
-        format: json, yaml, md, csv or html; without it the suffix decides.
+        format: json, yaml, md, csv, html or tex; without it the suffix decides.
         show_text: with inputs and outputs of tasks that are not open.
         keep_outputs: json and yaml: with outputs, but without inputs, of these tasks.
 

@@ -16,6 +16,7 @@ where one patient has many rows, the test is too sure.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -206,10 +207,14 @@ class Binary(Statistic):
 
     `AUC of ROC`, `AUC of PRC` (the trapezoid area under the precision-recall curve, not average
     precision) and `min(+P, Se)`.
+
+    Attributes:
+        watch: is given the curves of each batch, those of the data themselves first; None for none.
     """
 
     names = NAMES
     why = (ONE_CLASS,) * len(NAMES)
+    watch: Callable[[Curve], object] | None = None
 
     def __init__(self, truth: ArrayLike, prediction: ArrayLike, *, strict: bool = False) -> None:
         """Sort the rows once.
@@ -228,6 +233,8 @@ class Binary(Statistic):
     def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, 3), of counts of shape (batch, n_bins)."""
         curve = make_curve(self.steps, counts)
+        if self.watch is not None:
+            self.watch(curve)
         metrics = (area_under_roc, trapezoid_under_precision_recall, min_precision_recall)
         values = np.stack([metric(curve) for metric in metrics], axis=1)
         if self.strict:

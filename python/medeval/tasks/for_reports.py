@@ -11,6 +11,7 @@ from medeval.errors import UserError
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.plots import PLOTS, Plot, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
@@ -137,6 +138,8 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
     told["tables"] = [one._asdict() for one in tables]
+    if more := [one.model_dump(mode="json", exclude_defaults=True) for one in group_plots(scored)]:
+        told[PLOTS] = [*told.get(PLOTS, []), *more]
     of_run = {
         "run_id": told.get("run_id"),
         "data_sha256": {result.task_id: data["sha256"]},
@@ -180,6 +183,35 @@ def group_tables(
         else:
             rows = list(zip(metrics, *shown.values(), strict=True))
             yield Table(title, ("metric", *groups), rows)
+
+
+def group_plots(scored: TaskScore) -> Iterator[Plot]:
+    """Yield the headline metric of the groups of each grouping; what is hidden has no value."""
+    whole = scored.result.metrics_results.get(scored.headline)
+    for name, groups in scored.groups.items():
+        found = [one.get(scored.headline) for one in groups.values()]
+        values = [one.value if isinstance(one, Interval) else one for one in found]
+        ends = [one if isinstance(one, Interval) else None for one in found]
+        known = [one for one in values if one is not None]
+        if not known:
+            continue
+        counts = [one.get("n") for one in groups.values()]
+        yield Plot(
+            kind="forest",
+            name=plot_name(f"by {name}"),
+            title=f"{scored.headline} by {name.replace('_', ' ')}",
+            x_label=scored.headline,
+            y=values,
+            low=[one.low if one else None for one in ends] if any(ends) else [],
+            high=[one.high if one else None for one in ends] if any(ends) else [],
+            n=[int(one) if isinstance(one, float | int) else None for one in counts],
+            labels=list(groups),
+            level=whole,
+            level_label="all",
+            limits=(0.0, 1.0) if min(known) >= 0 and max(known) <= 1 else None,
+            method=next((one.method for one in ends if one and one.method), ""),
+            note="" if len(known) == len(values) else "Groups without a value are not shown.",
+        )
 
 
 def _cell(metric: str, value: float | Interval | None) -> str:

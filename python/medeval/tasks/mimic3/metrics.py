@@ -19,6 +19,7 @@ from medeval.tasks.mimic3.task import LABELS, options_of
 from medeval.terminal import progress
 
 if TYPE_CHECKING:
+    from medeval.scoring.curves import Curves
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.tasks.mimic3.task import IcuTask
     from medeval.tasks.task import Method
@@ -37,6 +38,13 @@ NO_SLOPE = "no finite slope"
 LABEL_METRIC = "ROC AUC of task "
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 LOWER_IS_BETTER = ("MAD", "MSE", "MAPE")
+# Which way is better, where it is not up; the best slope is 1.
+DIRECTIONS = {
+    **dict.fromkeys(LOWER_IS_BETTER, "lower"),
+    **dict.fromkeys(("brier", "expected_calibration_error"), "lower"),
+    **dict.fromkeys(("brier_macro", "expected_calibration_error_macro"), "lower"),
+    "calibration_slope": "neither",
+}
 
 
 class LengthOfStay(Statistic):
@@ -294,7 +302,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 
 def evaluate(
-    task: type[IcuTask], joined: Rows, method: Method, label: str
+    task: type[IcuTask], joined: Rows, method: Method, label: str, curves: Curves | None = None
 ) -> dict[str, MetricSummary]:
     """Return the metrics of rows with predictions, the published ones first.
 
@@ -303,10 +311,14 @@ def evaluate(
         joined: truth and predictions, with their clusters.
         method: resamples, their seed, and whether further metrics and BCa intervals are wanted.
         label: stands beside the progress bar.
+        curves: of a binary outcome, which are told of each resample; None for none.
     """
     options, data = options_of(method), (joined.truth, joined.prediction)
     plain = PUBLISHED[task.kind]
-    statistics = {label: (plain(*data, strict=options.strict_nan), plain)}
+    published = plain(*data, strict=options.strict_nan)
+    if curves is not None and isinstance(published, Binary):
+        published.watch = curves.add
+    statistics: dict[str, tuple[Statistic, Callable[..., Statistic]]] = {label: (published, plain)}
     if options.extra:
         further = FURTHER[task.kind]
         statistics[f"{label}, extra"] = further(*data), further

@@ -14,6 +14,7 @@ import numpy as np
 
 import medeval
 from medeval.errors import UserError
+from medeval.models.plots import PLOTS
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring import compare
 from medeval.scoring.binary import delong_test
@@ -21,7 +22,15 @@ from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import divided
-from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED, evaluate
+from medeval.tasks.mimic3.metrics import (
+    DIRECTIONS,
+    LABEL_METRIC,
+    LOWER_IS_BETTER,
+    METRICS,
+    PUBLISHED,
+    evaluate,
+)
+from medeval.tasks.mimic3.plots import curves_of, plots_of
 from medeval.tasks.mimic3.predictions import Rows, counted
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
 from medeval.tasks.task import Comparison, Method, TaskScore
@@ -65,7 +74,8 @@ def scored(
             for name, metric in found.items()
         }
 
-    metrics = evaluate(task, joined, method, task.name)
+    curves = curves_of(task, joined, method)
+    metrics = evaluate(task, joined, method, task.name, curves)
     gaps = undefined(metrics, n_iters)
     warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
     subgroups: dict[str, dict[str, Any]] = {}
@@ -108,11 +118,18 @@ def scored(
         "data": {"sha256": truth.sha256, "data_class": truth.data_class or "credentialed"},
         "cluster": method.cluster,
         "n": dict.fromkeys(metrics, n),
-        "about_metrics": {name: {"label": label} for name, label in names.items()},
+        "about_metrics": {
+            **{name: {"label": label} for name, label in names.items()},
+            **{name: {"direction": how} for name, how in DIRECTIONS.items() if name in metrics},
+        },
         # Undefined resamples are counted in the intervals; no row has a score of its own.
         "undefined": {
             name: {"items": 0, "reason": one.reason} for name, one in metrics.items() if one.reason
         },
+        PLOTS: [
+            one.model_dump(mode="json", exclude_defaults=True)
+            for one in plots_of(task, joined, curves, intervals, method)
+        ],
     }
     return task_score(
         task.name, model, own[0], result_fields(ScoreTable({}), intervals), method, [], [], facts,

@@ -1,0 +1,335 @@
+"""Figures of a report for a paper: SVG, PDF and PNG, as wide as a column, the same bytes each time.
+
+They are drawn of the descriptions in `models.plots`, whatever task made them, and of the intervals
+of its metrics. Colours: M. Okabe and K. Ito, Color Universal Design (2008).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from io import BytesIO
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import shorten, wrap
+from typing import Any
+
+import numpy as np
+
+from medeval.errors import UserError
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.plots import Plot, plot_name, read_plots
+from medeval.models.text_files import write_text
+from medeval.reporting.report import Line, task_lines
+from medeval.text import visible
+
+# What each form says of itself: no time and no version, so that bytes stay.
+FORMS: dict[str, dict[str, str | None]] = {
+    "svg": {"Creator": "medeval", "Date": None},
+    "pdf": {"Creator": "medeval", "Producer": "medeval", "CreationDate": None},
+    "png": {"Software": "medeval"},
+}
+WIDTH = 89 / 25.4  # a column of 89 mm, in inches
+ROW = 0.2
+DOTS_PER_INCH = 600
+BLUE, SKY, RED, GREY, PALE = "#0072B2", "#56B4E9", "#D55E00", "#6B6B6B", "#E6E6E6"
+LABEL_WIDTH, LABEL_LINES = 26, 2
+# Of the fonts that are installed; the first comes with matplotlib, and lacks Chinese.
+FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
+STYLE: Any = {
+    "font.size": 7.0,
+    "axes.titlesize": 7.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 7.0,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": 7.0,
+    "legend.frameon": False,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 4.0,
+    "hatch.linewidth": 0.4,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "medeval",
+    # A name with two dollars is a name, not a formula.
+    "text.parse_math": False,
+}
+
+
+def require_matplotlib() -> None:
+    """Check that figures can be drawn.
+
+    Raises:
+        UserError: matplotlib is not installed.
+    """
+    try:
+        import_module("matplotlib.figure")
+    except ImportError:
+        raise UserError(
+            "--figures needs matplotlib, which is not installed: `pip install 'medeval[plots]'`."
+        ) from None
+
+
+def write_figures(report: BenchmarkReport, folder: Path, prefix: str = "") -> list[Path]:
+    """Write all figures of a report, and their captions.
+
+    Args:
+        report: of a run.
+        folder: made if it is not there.
+        prefix: of the names of files, which then go on with the task and the plot.
+
+    Returns:
+        The files: each figure in all `FORMS`, and `captions.md`; none where nothing can be drawn.
+
+    Raises:
+        UserError: matplotlib is not installed, or a file cannot be written.
+    """
+    require_matplotlib()
+    contents: dict[str, str | bytes] = {}
+    start, captions = [plot_name(prefix)] if prefix else [], list[str]()
+    for task_id, plot in plots_of(report):
+        stem = "_".join([*start, plot_name(task_id), plot.name])
+        while f"{stem}.svg" in contents:  # of another task, whose name differs by other signs
+            stem += "_2"
+        files = drawn(plot) if plot.has_values() else {}
+        contents |= {f"{stem}.{form}": content for form, content in files.items()}
+        captions.append(f"**{stem}** {caption(report.model_id, task_id, plot)}\n")
+    if not captions:
+        return []
+    contents["_".join([*start, "captions.md"])] = "\n".join(captions)
+    try:
+        for name, content in contents.items():
+            write_text(folder / name, content)
+    except OSError as error:
+        raise UserError(
+            f"--figures {folder}: cannot be written: {error.strerror or error}."
+        ) from None
+    return [folder / name for name in contents]
+
+
+def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
+    """Yield each plot with its task: the metrics, then what the task's last result describes."""
+    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
+    for task_id in dict.fromkeys(found):
+        results = [one for one in report.detailed_results if one.task_id == task_id]
+        lines = task_lines(report, task_id, results)
+        about = results[-1].metadata.get("metrics", {}) if results else {}
+        labels = {name: str(one.get("label", name)) for name, one in about.items()}
+        if forest := metric_forest(lines, labels):
+            yield task_id, forest
+        seen = {"metrics"}
+        for plot in read_plots(results[-1].metadata) if results else ():
+            if plot.name not in seen:
+                seen.add(plot.name)
+                yield task_id, plot
+
+
+def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -> Plot | None:
+    """Return the metrics of a task with their intervals; None without any on the scale to 1."""
+    kept = [one for one in lines if not one.is_count and one.value is not None]
+    fitting = [one for one in kept if -1 <= (one.value or 0.0) <= 1]
+    if not fitting:
+        return None
+    # With a space at which no line is broken.
+    arrows = {"lower": "\u00a0\u2193", "neither": ""}
+    others = [(labels or {}).get(one.name, one.name) for one in kept if one not in fitting]
+    ends = [one.interval for one in fitting]
+    lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])
+    return Plot(
+        kind="forest",
+        name="metrics",
+        title="Metrics",
+        y=[one.value for one in fitting],
+        low=[one.low if one else None for one in ends] if any(ends) else [],
+        high=[one.high if one else None for one in ends] if any(ends) else [],
+        n=[one.n for one in fitting],
+        labels=[
+            (labels or {}).get(one.name, one.name) + arrows.get(one.direction, "\u00a0\u2191")
+            for one in fitting
+        ],
+        limits=(min(0.0, lowest), 1.0),
+        method=", ".join(sorted({one.method for one in ends if one and one.method})),
+        note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
+    )
+
+
+def caption(model: str, task_id: str, plot: Plot) -> str:
+    """Return what a reader must know of a figure, in a line."""
+    counts = [one for one in plot.n if one is not None]
+    n = ""
+    if counts and plot.kind in ("forest", "bars"):
+        n = f"n = {max(counts):,}" if len(set(counts)) == 1 else ""
+    of_line = f"Line: {plot.level_label}" if plot.level_label else ""
+    made = f"95 % intervals: {plot.method.replace('_', ' ')}" if plot.method else ""
+    told = [f"{plot.title}, {task_id}, {model}", n, made, of_line]
+    return visible(" ".join([f"{one}." for one in told if one] + [plot.note]).strip())
+
+
+def drawn(plot: Plot) -> dict[str, bytes]:
+    """Return a plot in all `FORMS`."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
+
+    installed = {one.name for one in fontManager.ttflist}
+    fonts = [one for one in FONTS if one in installed] or ["sans-serif"]
+    files, style = {}, {**STYLE, "font.family": fonts}
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # In the SVG the text stays text, whatever script it is in.
+        warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .* missing from")
+        figure = Figure(figsize=(WIDTH, _height(plot)), layout="constrained")
+        _DRAWN[plot.kind](figure, plot)
+        for form, metadata in FORMS.items():
+            buffer = BytesIO()
+            told = metadata if form == "png" else {**metadata, "Title": visible(plot.title)}
+            figure.savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=told)
+            files[form] = buffer.getvalue()
+    return files
+
+
+def _height(plot: Plot) -> float:
+    """Return the height of a figure in inches."""
+    if plot.kind in ("forest", "bars"):
+        lines = sum(_label(one).count("\n") + 1 for one in plot.labels)
+        return 0.75 + ROW * max(lines * 0.75, len(plot.labels))
+    return {"curve": 3.2, "calibration": 3.4}.get(plot.kind, 3.5)
+
+
+def _label(text: str) -> str:
+    """Return a name as a figure has room for."""
+    lines = wrap(visible(text), LABEL_WIDTH) or [""]
+    if len(lines) > LABEL_LINES:
+        rest = shorten(" ".join(lines[LABEL_LINES - 1 :]), LABEL_WIDTH, placeholder="\u2026")
+        lines = [*lines[: LABEL_LINES - 1], rest]
+    return "\n".join(lines)
+
+
+def _axes(figure: Any, plot: Plot) -> Any:
+    axes = figure.subplots()
+    axes.set_title(_title(plot))
+    axes.set_xlabel(visible(plot.x_label))
+    axes.set_ylabel(visible(plot.y_label))
+    return axes
+
+
+def _title(plot: Plot) -> str:
+    return "\n".join(wrap(visible(plot.title), 60)[:2])
+
+
+def _rows(figure: Any, plot: Plot) -> None:
+    """Draw a forest or bars, from above; beside each row stands its value with the interval."""
+    axes, count = _axes(figure, plot), len(plot.labels)
+    if plot.level is not None:
+        axes.axvline(plot.level, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
+    ends = zip_longest(plot.y, plot.low, plot.high)
+    for row, (value, low, high) in enumerate(ends):
+        if value is None:
+            beside = "not shown"
+        else:
+            beside = f"{value:.3f}"
+            if plot.kind == "bars":
+                axes.barh(row, value, height=0.7, color=SKY, linewidth=0)
+            if low is not None and high is not None:
+                beside += f" [{low:.3f}, {high:.3f}]"
+                axes.plot([low, high], [row, row], color=BLUE, solid_capstyle="butt")
+            if plot.kind == "forest":
+                axes.plot(value, row, "s", color=BLUE)
+        axes.text(1.02, row, beside, transform=axes.get_yaxis_transform(), va="center")
+    axes.set_yticks(range(count), [_label(one) for one in plot.labels])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(count - 0.5, -0.5)
+    if plot.limits:
+        axes.set_xlim(*plot.limits)
+
+
+def _curve(figure: Any, plot: Plot) -> None:
+    axes = _axes(figure, plot)
+    if plot.low:
+        axes.fill_between(
+            plot.x, np.array(plot.low, float), np.array(plot.high, float),
+            color=SKY, alpha=0.35, linewidth=0, label="95 % band",
+        )  # fmt: skip
+    axes.plot(plot.x, np.array(plot.y, float), color=BLUE)
+    _compared(axes, plot)
+
+
+def _compared(axes: Any, plot: Plot) -> None:
+    """Draw what values are compared with, the legend, and the scales."""
+    line: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 0.8, "zorder": 0}
+    label = visible(plot.level_label) or None
+    if plot.has_diagonal:
+        axes.plot([0, 1], [0, 1], label=label, **line)
+    if plot.level is not None:
+        axes.axhline(plot.level, label=label, **line)
+    if plot.limits:
+        low, high = plot.limits
+        margin = 0.02 * (high - low)
+        axes.set_xlim(low - margin, high + margin)
+        axes.set_ylim(low - margin, high + margin)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="best")
+
+
+def _calibration(figure: Any, plot: Plot) -> None:
+    """Draw the observed shares, and below them the cases of each bin."""
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    axes.set_title(_title(plot))
+    for x, low, high in zip(plot.x, plot.low, plot.high, strict=False):
+        axes.plot([x, x], [low, high], color=BLUE)
+    axes.plot(plot.x, np.array(plot.y, float), "o", color=BLUE)
+    axes.set_ylabel(visible(plot.y_label))
+    _compared(axes, plot)
+    below.bar(plot.x, [one or 0 for one in plot.n], width=0.03, color=RED, linewidth=0)
+    below.set_yscale("log")
+    ticker = import_module("matplotlib.ticker")
+    below.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+    below.yaxis.set_minor_formatter(ticker.NullFormatter())
+    below.set_ylabel("n")
+    below.set_xlabel(visible(plot.x_label))
+
+
+def _confusion(figure: Any, plot: Plot) -> None:
+    """Draw the cells, the darker the more; those that are hidden are hatched."""
+    axes, k = _axes(figure, plot), len(plot.labels)
+    counts = np.array([[cell or 0 for cell in row] for row in plot.cells], float)
+    most = np.log1p(counts.max(initial=1.0))
+    axes.imshow(np.log1p(counts), cmap="Blues", vmin=0, vmax=most * 1.1, aspect="equal")
+    rectangle = import_module("matplotlib.patches").Rectangle
+    for row, cells in enumerate(plot.cells):
+        for column, cell in enumerate(cells):
+            if cell is None:
+                corner = (column - 0.5, row - 0.5)
+                axes.add_patch(
+                    rectangle(corner, 1, 1, facecolor=PALE, edgecolor=GREY, hatch="////", lw=0)
+                )
+            elif cell:
+                color = "white" if np.log1p(cell) > 0.6 * most else "black"
+                axes.text(column, row, _compact(cell), ha="center", va="center", color=color,
+                          fontsize=6.0)  # fmt: skip
+    labels = [visible(one) for one in plot.labels]
+    axes.set_xticks(range(k), labels)
+    axes.set_yticks(range(k), labels)
+    axes.tick_params(length=0)
+    if k > 6:
+        axes.tick_params(axis="x", labelrotation=45)
+
+
+def _compact(count: int) -> str:
+    """Return a count in four characters at most, up to a million."""
+    return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+_DRAWN = {
+    "forest": _rows,
+    "bars": _rows,
+    "curve": _curve,
+    "calibration": _calibration,
+    "confusion": _confusion,
+}
