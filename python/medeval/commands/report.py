@@ -10,7 +10,7 @@ from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.tasks import registry
-from medeval.tasks.run_record import RUNS
+from medeval.tasks.run_record import RUNS, options_of
 from medeval.terminal import Terminal, print_json, shown, table_of, warn
 
 if TYPE_CHECKING:
@@ -68,7 +68,16 @@ def report(**given: Any) -> None:
     if is_one:
         folder = runs[0] if runs[0].is_dir() else runs[0].parent
         place = given["out"] or folder / f"report.{form or 'html'}"
-        write_report(reports[0], place, form, show_text=given["show_text"])
+        one = reports[0]
+        tasks = dict.fromkeys([*one.task_scores, *(each.task_id for each in one.detailed_results)])
+        write_report(
+            one,
+            place,
+            form,
+            show_text=given["show_text"],
+            abouts={task: registry.about(task) for task in tasks},
+            asked_with=options_of(folder),
+        )
     else:
         place = given["out"] or Path(f"leaderboard.{form or 'html'}")
         leaderboard(reports).write(place)

@@ -14,8 +14,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.errors import UserError
+from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.plots import read_plots
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
@@ -99,7 +101,7 @@ def task_lines(
             continue
         interval = (only.intervals or {}).get(name) if only else None
         undefined = int(metric.get("n_undefined", 0))
-        notes = [str(metric.get("description") or "")]
+        notes = [str(metric.get("description") or metric.get("label") or "")]
         if "coverage" in metric:
             notes.append(f"coverage {metric['coverage']:.2f}")
         if undefined and metric.get("reason"):
@@ -186,22 +188,36 @@ def _environment(is_html: bool) -> Environment:
     return environment
 
 
-def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> dict[str, Any]:
+def contents_of(
+    report: BenchmarkReport,
+    *,
+    show_text: bool = False,
+    abouts: Mapping[str, About] | None = None,
+    asked_with: str = "",
+) -> dict[str, Any]:
     """Return what the pages of a report show.
 
     Args:
         report: from a run, or made by hand: what it does not say is left out.
         show_text: show inputs and outputs of tasks that are not open.
+        abouts: what benchmarks say of themselves, by task.
+        asked_with: the options of the task that were chosen.
 
     Returns:
         The model's id, `about` with label and text of what is known of the run, the scores over all
         tasks, the tasks, and the ledger of all items.
     """
     found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
-    tasks = [_task_part(report, task_id, show_text) for task_id in dict.fromkeys(found)]
+    tasks = [
+        _task_part(report, task_id, show_text, (abouts or {}).get(task_id, About()))
+        for task_id in dict.fromkeys(found)
+    ]
     return {
         "model_id": report.model_id,
-        "about": _about(report),
+        "about": _about(report, asked_with),
+        "made": f"{report.timestamp:%d %B %Y}".lstrip("0"),
+        "year": report.timestamp.year,
+        "version": report.metadata.get("medeval_version") or "",
         "overall": overall_lines(report, [task.lines for task in tasks]),
         "tasks": tasks,
         "outcomes": _summed(task.outcomes for task in tasks),
@@ -216,7 +232,9 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(total)
 
 
-def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> SimpleNamespace:
+def _task_part(
+    report: BenchmarkReport, task_id: str, show_text: bool, about: About
+) -> SimpleNamespace:
     """Return one task as it is shown: what its last result says, and what is found by counting.
 
     What a result does not say, or says in another form than a list, is left out.
@@ -230,31 +248,63 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> Simple
         for name in ("warnings", "notes", "tables", "validation_errors", "input_ids")
     }
     name, error = told.get("task_name") or "", said(told, "error")
+    lines, failed = task_lines(report, task_id, results), said(told, "usage", "errors")
     return SimpleNamespace(
         **lists,
+        about=about,
+        title=about.title or name or task_id,
+        sentence=_sentence(last, lines, about),
+        errors=", ".join(f"{kind} {n}" for kind, n in failed.items() if n),
+        data_sha256=str(said(told, "data").get("sha256") or ""),
+        prompt_version=told.get("prompt_version") or "",
+        plots=read_plots(told),
         task_id=task_id,
         task_name="" if name == task_id else name,
         status=told.get("status") or "",
         failure=": ".join(str(error[key]) for key in ("type", "message") if key in error),
         task_hash=str(told.get("task_hash") or ""),
         data_class=told.get("data_class", "credentialed"),
-        lines=task_lines(report, task_id, results),
+        lines=lines,
         outcomes=_summed(said(one.metadata, "outcomes") for one in results),
         n_items=count or len(lists["input_ids"]) if results else None,
+        # Predictions are scored without any item in the report.
+        n_scored=count or max((line.n or 0 for line in lines), default=0),
         items=list(islice(_items(last), MOST_ITEMS)) if may_show else [],
         n_hidden=max(0, count - MOST_ITEMS) if may_show else 0,
         is_withheld=bool(count) and not may_show,
     )
 
 
-def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
+def _sentence(result: EvaluationResult, lines: Sequence[Line], about: About) -> str:
+    """Return the headline as a sentence, in counts where each item is right or wrong."""
+    headline = result.metadata.get("headline")
+    line = next((one for one in lines if one.name == headline), None)
+    if line is None:
+        return ""
+    if line.value is None:
+        return f"{line.name} is undefined."
+    metric, one = about.metric(line.name), line.interval
+    scores = [score for score in (result.item_scores or {}).get(line.name) or [] if score in (0, 1)]
+    n = f", over {line.n:,} {about.unit}" if line.n is not None else ""
+    if metric and metric.right and scores and len(scores) == result.item_count():
+        what = f"{metric.right[0].upper()}{metric.right[1:]}"
+        told = f"{what} in {sum(scores):,.0f} of {len(scores):,} {about.unit}, {line.value:.1%}"
+        ends, n = "{:.1%} to {:.1%}", ""
+    else:
+        told, ends = f"{line.name} is {shown(line.value)}", "{:.3f} to {:.3f}"
+    if one is not None and one.low is not None and one.high is not None:
+        told += f" ({one.level:.0%} interval {ends.format(one.low, one.high)})"
+    return f"{told}{n}."
+
+
+def _about(report: BenchmarkReport, asked_with: str) -> list[tuple[str, str]]:
     about, drawn = report.metadata, said(report.metadata, "bootstrap")
     parameters, models = said(about, "model", "parameters"), about.get("models_reported")
     intervals = ""
     if {"level", "draws", "seed"} <= drawn.keys():
         intervals = (
             f"{drawn['level']:.0%}, {drawn['draws']} resamples of items, seed {drawn['seed']};"
-            f" {drawn.get('method', 'Wilson for right or wrong')}"
+            f" {str(drawn.get('method', 'Wilson for right or wrong')).replace('_', ' ')}"
         )
     found = {
         "Run": about.get("run_id"),
@@ -265,11 +315,24 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
         ),
         "Endpoint": about.get("endpoint"),
         "Model parameters": ", ".join(f"{key} = {_text(one)}" for key, one in parameters.items()),
+        "Task options": asked_with,
         "Prompt version": about.get("prompt_version"),
+        "Data": ", ".join(f"SHA-256 {one}" for one in said(about, "data_sha256").values()),
+        "Tokens and cost": "; ".join(filter(None, map(_spent, report.detailed_results))),
         "medeval": about.get("medeval_version"),
         "Intervals": intervals,
     }
     return [(label, str(text)) for label, text in found.items() if text not in (None, "")]
+
+
+def _spent(result: EvaluationResult) -> str:
+    """Return what an endpoint counted and charged; empty where nothing was counted."""
+    usage = said(result.metadata, "usage")
+    if not (tokens := [usage.get(name) or 0 for name in ("input_tokens", "output_tokens")])[0]:
+        return ""
+    cost = usage.get("cost")
+    charged = "not known" if cost is None else str(cost)
+    return f"{tokens[0]:,} tokens in, {tokens[1]:,} out; cost {charged}"
 
 
 def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
@@ -326,6 +389,8 @@ def rendered(
     *,
     show_text: bool = False,
     keep_outputs: bool = False,
+    abouts: Mapping[str, About] | None = None,
+    asked_with: str = "",
 ) -> str:
     """Return a report as text.
 
@@ -334,6 +399,8 @@ def rendered(
         format: json, yaml, md, csv, html or tex. The first two can be read back as a report.
         show_text: with inputs and outputs of tasks that are not open.
         keep_outputs: json and yaml: with outputs, but without inputs, of these tasks.
+        abouts: what benchmarks say of themselves, by task.
+        asked_with: the options of the task that were chosen.
 
     Raises:
         UserError: the format is none.
@@ -347,7 +414,7 @@ def rendered(
             for one in report.detailed_results
         ]
         return report.model_copy(update={"detailed_results": kept}).convert(chosen)
-    contents = contents_of(report, show_text=show_text)
+    contents = contents_of(report, show_text=show_text, abouts=abouts, asked_with=asked_with)
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
     if chosen == "tex":
@@ -366,6 +433,8 @@ def write_report(
     *,
     show_text: bool = False,
     keep_outputs: bool = False,
+    abouts: Mapping[str, About] | None = None,
+    asked_with: str = "",
 ) -> None:
     """Write a report to a file, which is replaced as a whole and readable for its owner only.
 
@@ -375,13 +444,22 @@ def write_report(
         format: json, yaml, md, csv, html or tex; without it the suffix decides.
         show_text: with inputs and outputs of tasks that are not open.
         keep_outputs: json and yaml: with outputs, but without inputs, of these tasks.
+        abouts: what benchmarks say of themselves, by task.
+        asked_with: the options of the task that were chosen.
 
     Raises:
         UserError: the format or suffix is none of these.
     """
     place = Path(path)
     chosen = format_named(format if format is not None else place.suffix.removeprefix("."))
-    text = rendered(report, chosen, show_text=show_text, keep_outputs=keep_outputs)
+    text = rendered(
+        report,
+        chosen,
+        show_text=show_text,
+        keep_outputs=keep_outputs,
+        abouts=abouts,
+        asked_with=asked_with,
+    )
     write_text(place, text if text.endswith("\n") else text + "\n")
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.metrics.metric import Metric
+    from medeval.models.about import About
     from medeval.scoring.compare import Difference
     from medeval.scoring.table import Column
 
@@ -71,6 +72,22 @@ class MedicalTaskRun(SampleTask, JudgedTask):
     file: str
     options: MedicalOptions
     prompt_version: str = TASK_PROMPT_VERSION
+
+    @classmethod
+    def about(cls, name: str) -> About:
+        """See `Task`; the glossary is that of all metrics that a task file can name."""
+        from medeval.metrics.registry import default_registry
+        from medeval.models.about import About, MetricAbout
+
+        glossary = {
+            one.name: MetricAbout(
+                meaning=f"{one.description[0].upper()}{one.description[1:]}.",
+                range="" if one.direction == "neither" and not one.binary else "0 to 1",
+                right=one.description if one.binary else "",
+            )
+            for one in default_registry()
+        }
+        return About(metrics=glossary)
 
     @classmethod
     def start(cls, named: str, options: MedicalOptions) -> Self:

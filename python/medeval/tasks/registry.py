@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import typer
 
     from medeval.export import BenchmarkExport
+    from medeval.models.about import About
 
 # The report of a run that is scored, in its folder.
 SCORES = "scores.json"
@@ -104,6 +105,19 @@ def task_class(name: str) -> type[Task]:
     if not (isinstance(found, type) and issubclass(found, Task)):
         raise UserError(f"{place} is no class that is a Task (see docs/adding_a_benchmark.md).")
     return found
+
+
+def about(task_id: str) -> About:
+    """Return what pages say of a task that a report names; no code of a user's file is run.
+
+    Raises:
+        UserError: its own words cannot be read.
+    """
+    own: type[Task] = task_class(task_id) if task_id in names() else _found(TASK_FILES)
+    try:
+        return own.about(task_id)
+    except (OSError, ValueError) as error:
+        raise UserError(f"What {task_id} says of itself cannot be read: {error}") from None
 
 
 def recorded_name(name: str) -> str:

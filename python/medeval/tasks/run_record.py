@@ -82,6 +82,25 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
     return record
 
 
+def options_of(folder: Path) -> str:
+    """Return how a run's task was set, as `name value` with commas; empty where no record says.
+
+    Places of files and hashes are left out: a report may be shown to others.
+    """
+    try:
+        settings = json.loads((folder / RUN).read_bytes()).get("settings", {})
+    except (OSError, ValueError, AttributeError):
+        return ""  # a report may stand anywhere, and beside anything
+    of_task = [one for one in settings.values() if isinstance(one, dict)]
+    return ", ".join(
+        f"{name} {json.dumps(value) if isinstance(value, bool) else value}"
+        for one in of_task
+        for name, value in one.items()
+        if isinstance(value, str | int | float) and value != ""
+        if not name.endswith("sha256") and "/" not in str(value) and "\\" not in str(value)
+    )
+
+
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     """Return the newest run of a task; names of runs start with their time."""
     for journal in sorted(runs.glob(f"*/{RESPONSES}"), reverse=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from medeval.inference.types import Episode, Model, Sample
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
+    from medeval.models.about import About
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.scoring.compare import Difference
@@ -157,6 +159,18 @@ class Task:
     BASELINES: ClassVar[Sequence[str]] = ()
     READING: ClassVar[Sequence[str]] = ("json_schema",)
     name: str
+
+    @classmethod
+    def about(cls, name: str) -> About:
+        """Return what pages say of the benchmark: what `about.toml` beside its module has.
+
+        Raises:
+            ValueError: the file is there and is none.
+        """
+        from medeval.models.about import About
+
+        file = Path(str(sys.modules[cls.__module__].__file__)).with_name("about.toml")
+        return About.read(file, name) if file.is_file() else About()
 
     @classmethod
     def start(cls, named: str, options: Any) -> AskedTask:

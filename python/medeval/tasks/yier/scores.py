@@ -58,7 +58,7 @@ _BY_QUESTION: Mapping[str, Callable[[Answered], float]] = {
 # What is a score; the rest of a summary are counts.
 _METRICS = (
     *(HEADLINE, "precision", "recall", "f1_unknown_dropped", *_BY_QUESTION, "mean_jaccard"),
-    *("over_selection_rate", "under_selection_rate"),
+    *(_LOWER := ("over_selection_rate", "under_selection_rate")),
 )
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
 
@@ -239,7 +239,13 @@ def score_answers(
         method,
         [{"sample_id": one.record.sample_id} for one in scored],
         outputs,
-        {**facts, "n": details["n"], "warnings": warnings, "details": details},
+        {
+            **facts,
+            "n": details["n"],
+            "warnings": warnings,
+            "details": details,
+            "about_metrics": {name: {"direction": "lower"} for name in _LOWER},
+        },
         warnings=warnings,
         groups=groups,
     )

@@ -1,0 +1,63 @@
+"""What a benchmark says of itself to the readers of its results."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+
+class MetricAbout(BaseModel):
+    """A metric as a glossary has it.
+
+    Attributes:
+        meaning: one sentence.
+        range: from its worst to its best value, or what it counts.
+        right: what is the case where an item scores 1 ("the diagnosis is right"), of a metric that
+            is 0 or 1 for each; so its value can be told as a count.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    meaning: str
+    range: str = "0 to 1"
+    right: str = ""
+
+
+class About(BaseModel):
+    """A benchmark as pages name it.
+
+    Attributes:
+        title: its name as papers have it; empty where only its task is known.
+        unit: what its samples are, in the plural.
+        methods: sentences for a paper: what a model is given, and how answers are scored.
+        metrics: its glossary; `*` in a name stands for anything.
+        bibtex: entries of the benchmark and its data.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str = ""
+    unit: str = "items"
+    methods: str = ""
+    metrics: Mapping[str, MetricAbout] = {}
+    bibtex: str = ""
+
+    @classmethod
+    def read(cls, file: Path, task: str) -> Self:
+        """Read a file, whose section `tasks.<name>` says what is the task's own.
+
+        Raises:
+            ValueError: it is no such file.
+        """
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        return cls.model_validate(told | told.pop("tasks", {}).get(task, {}))
+
+    def metric(self, name: str) -> MetricAbout | None:
+        """Return what the glossary has of a metric."""
+        fits = (one for pattern, one in self.metrics.items() if fnmatchcase(name, pattern))
+        return self.metrics.get(name) or next(fits, None)
