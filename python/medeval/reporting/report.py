@@ -285,7 +285,8 @@ def _sentence(result: EvaluationResult, lines: Sequence[Line], about: About) -> 
         return f"{line.name} is undefined."
     metric, one = about.metric(line.name), line.interval
     scores = [score for score in (result.item_scores or {}).get(line.name) or [] if score in (0, 1)]
-    n = f", over {line.n:,} {about.unit}" if line.n is not None else ""
+    count = result.item_count() if line.n is None else line.n
+    n = f", over {count:,} {about.unit}" if count else ""
     if metric and metric.right and scores and len(scores) == result.item_count():
         what = f"{metric.right[0].upper()}{metric.right[1:]}"
         told = f"{what} in {sum(scores):,.0f} of {len(scores):,} {about.unit}, {line.value:.1%}"
