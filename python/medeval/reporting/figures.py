@@ -37,6 +37,7 @@ BLUE, SKY, RED, GREY, PALE = "#0072B2", "#56B4E9", "#D55E00", "#6B6B6B", "#E6E6E
 LABEL_WIDTH, LABEL_LINES = 26, 2
 # Of the fonts that are installed; the first comes with matplotlib, and lacks Chinese.
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
+SIMILAR_FONTS = b"'DejaVu Sans', Verdana, sans-serif"
 STYLE: Any = {
     "font.size": 7.0,
     "axes.titlesize": 7.0,
@@ -186,11 +187,15 @@ def drawn(plot: Plot) -> dict[str, bytes]:
         warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .* missing from")
         figure = Figure(figsize=(WIDTH, _height(plot)), layout="constrained")
         _DRAWN[plot.kind](figure, plot)
+        # Places are found once, and are then the same in all forms.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for form, metadata in FORMS.items():
             buffer = BytesIO()
             told = metadata if form == "png" else {**metadata, "Title": visible(plot.title)}
             figure.savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=told)
-            files[form] = buffer.getvalue()
+            # Where the first font is not there, one as wide, or any without serifs.
+            files[form] = buffer.getvalue().replace(b"'DejaVu Sans'", SIMILAR_FONTS)
     return files
 
 

@@ -3,7 +3,7 @@ r"""Scores as LaTeX tables, for `booktabs`; texts are escaped, so that none of t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from medeval.models.benchmark_report import BenchmarkReport
@@ -13,8 +13,6 @@ from medeval.text import visible
 
 _SPECIAL = {
     **{one: rf"\{one}" for one in "&%$#_{}"},
-    # After the end of a row, `[` and `*` would be read as its options.
-    **{one: f"{{{one}}}" for one in "[]*"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -30,6 +28,7 @@ _SPECIAL = {
     "\u2193": r"$\downarrow$",
     "\u2192": r"$\rightarrow$",
 }
+_INTERVAL = re.compile(r"\((-?[\d.,]+) to (-?[\d.,]+)\)")
 _ACTING = re.compile("|".join(map(re.escape, _SPECIAL)))
 
 
@@ -47,14 +46,16 @@ def tex_tables(report: BenchmarkReport, contents: Mapping[str, Any]) -> str:
         for name, about in said(result.metadata, "metrics").items()
         if "label" in about
     }
-    functions = {"tex": escaped_tex, "cells": cells, "told_once": told_once, "slug": plot_name}
-    return page("report.tex", contents=contents, labels=labels, **functions)
+    functions = {"cells": cells, "row_of": row_of, "told_once": told_once, "slug": plot_name}
+    return page("report.tex", contents=contents, labels=labels, tex=escaped_tex, **functions)
 
 
 def escaped_tex(value: Any) -> str:
     """Return a text as LaTeX prints it, on one line."""
     text = visible(" ".join(str(value).split()))
-    return _ACTING.sub(lambda found: _SPECIAL[found[0]], text)
+    # After the end of a row, `[` and `*` would be read as its options.
+    start = "{}" if text.startswith(("[", "*")) else ""
+    return start + _ACTING.sub(lambda found: _SPECIAL[found[0]], text)
 
 
 def cells(line: Line, label: str) -> tuple[str, str]:
@@ -64,6 +65,11 @@ def cells(line: Line, label: str) -> tuple[str, str]:
     if ends is not None and ends.low is not None and ends.high is not None:
         value += f" [{_number(ends.low)}, {_number(ends.high)}]"
     return name + arrow, value
+
+
+def row_of(values: Iterable[Any]) -> str:
+    """Return the cells of a row, intervals as those of other tables."""
+    return " & ".join(escaped_tex(_INTERVAL.sub(r"[\1, \2]", str(one))) for one in values)
 
 
 def _number(value: float | None) -> str:

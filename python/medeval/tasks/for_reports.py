@@ -193,7 +193,7 @@ def group_plots(scored: TaskScore) -> Iterator[Plot]:
         values = [one.value if isinstance(one, Interval) else one for one in found]
         ends = [one if isinstance(one, Interval) else None for one in found]
         known = [one for one in values if one is not None]
-        if not known:
+        if not known or len(groups) < 2:
             continue
         counts = [one.get("n") for one in groups.values()]
         yield Plot(

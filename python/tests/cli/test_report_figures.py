@@ -1,0 +1,237 @@
+"""Figures and LaTeX tables of `report`: what each task is drawn as, well-formed and repeatable."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import struct
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import link_project
+from in_process import Main, main_in
+
+SVG = "{http://www.w3.org/2000/svg}"
+COLUMN_MM, DOTS_PER_INCH = 89, 600
+NASTY = r"a_b & 100% $x$ #{1} ~^\ <|> [0] \input{/etc/hosts}"
+# What the plots of each task are.
+DRAWN = {
+    "in_hospital_mortality": ("roc", "precision_recall", "calibration"),
+    "decompensation": ("roc", "precision_recall", "calibration"),
+    "length_of_stay": ("observed_predicted",),
+    "phenotyping": ("by_label",),
+}
+
+
+@pytest.fixture
+def main(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Main:
+    """Run commands in an empty folder that looks like a checkout."""
+    link_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return main_in(monkeypatch, capsys)
+
+
+def scored(main: Main, task: str, n: int = 400, *words: str) -> Path:
+    """Write predictions and their truth, score them in a run's folder, and return it."""
+    drawn, folder = random.Random(f"{task} {n}"), Path(f"run_{task}")
+    labels = 25 if task == "phenotyping" else 1
+    has_hours = task != "in_hospital_mortality"
+    truths, predictions = [], []
+    for stay in range(n):
+        key = [f"{stay}_episode1_timeseries.csv", *([f"{5 + stay % 40}.0"] if has_hours else [])]
+        truth = [int(drawn.random() < 0.4) for _ in range(labels)]
+        guess = [min(max(drawn.gauss(0.3 + 0.4 * one, 0.25), 0), 1) for one in truth]
+        if task == "length_of_stay":
+            truth, guess = [drawn.randrange(400)], [drawn.random() * 400]
+        truths.append([*key, *map(str, truth)])
+        predictions.append([*key, *(f"{one:.6f}" for one in guess), *map(str, truth)])
+    columns = ["stay", *(["period_length"] if has_hours else [])]
+    one, many = (["y_true"], ["prediction"]), ([f"label_{at}" for at in range(1, 26)], [])
+    named, predicted = many if labels > 1 else one
+    predicted = [f"pred_{at}" for at in range(1, 26)] if labels > 1 else predicted
+    folder.mkdir()
+    write(Path("list.csv"), [[*columns, *named], *truths])
+    write(folder / "predictions.csv", [[*columns, *predicted, *named], *predictions])
+    given = "--task", task, folder, "--test_listfile", "list.csv", "--n-iters", "50"
+    done = main("score", *given, "--out", "values.json", *words)
+    assert done.code == 0, done.err
+    return folder
+
+
+def write(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    path.write_text("".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8")
+
+
+def plots_in(folder: Path) -> list[dict[str, Any]]:
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    plots = report["detailed_results"][0]["metadata"]["plots"]
+    assert isinstance(plots, list)
+    return plots
+
+
+def texts_of(svg: Path) -> list[str]:
+    root = ET.fromstring(svg.read_bytes())
+    assert root.tag == f"{SVG}svg"
+    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+
+
+def report_file(path: Path, model: str = "m", task: str = "t", **metadata: Any) -> Path:
+    """Write a report of one task by hand."""
+    interval = {"low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
+    result = {
+        "model_id": model,
+        "task_id": task,
+        "timestamp": "2026-01-02T03:04:05Z",
+        "metrics_results": {"accuracy": 0.4, "hours": 1234.5},
+        "intervals": {"accuracy": {"value": 0.4, **interval}},
+        "metadata": {
+            "metrics": {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}},
+            **metadata,
+        },
+    }
+    report = {
+        "model_id": model,
+        "timestamp": "2026-01-02T03:04:05Z",
+        "task_scores": {task: result["metrics_results"]},
+        "overall_scores": result["metrics_results"],
+        "detailed_results": [result],
+    }
+    path.write_text(json.dumps(report), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("task", DRAWN)
+def test_a_score_describes_the_plots_that_its_task_calls_for(task: str, main: Main) -> None:
+    folder = scored(main, task)
+    plots = plots_in(folder)
+    assert tuple(plot["name"] for plot in plots) == DRAWN[task]
+    for plot in plots:
+        counts = [*plot.get("n", []), *(one for row in plot.get("cells", []) for one in row)]
+        assert not [one for one in counts if one is not None and 0 < one < 11]
+        if plot["kind"] in ("curve", "bars"):
+            assert len(plot["y"]) == len(plot["low"]) == len(plot["high"]) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", DRAWN)
+def test_figures_are_written_in_three_forms_as_wide_as_a_column(task: str, main: Main) -> None:
+    folder = scored(main, task)
+    done = main("report", folder, "--figures", "figures")
+    assert done.code == 0, done.err
+    names = [f"{task}_{name}" for name in ("metrics", *DRAWN[task])]
+    files = sorted(f"{name}.{form}" for name in names for form in ("svg", "pdf", "png"))
+    assert sorted(one.name for one in Path("figures").iterdir()) == sorted(["captions.md", *files])
+    assert [Path(line).name for line in done.out.split()[1:]] != []
+    for name in names:
+        content = Path("figures", f"{name}.png").read_bytes()
+        assert content.startswith(b"\x89PNG")
+        width = struct.unpack(">I", content[16:20])[0]
+        assert width / DOTS_PER_INCH * 25.4 == pytest.approx(COLUMN_MM, abs=0.1)
+        assert Path("figures", f"{name}.pdf").read_bytes().startswith(b"%PDF-")
+        assert texts_of(Path("figures", f"{name}.svg"))
+    captions = Path("figures", "captions.md").read_text(encoding="utf-8")
+    assert all(f"**{name}**" in captions for name in names)
+
+
+def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main) -> None:
+    file = report_file(Path("one.json"))
+    for folder in ("first", "again"):
+        assert main("report", file, "--out", f"{folder}.md", "--figures", folder).code == 0
+    found = [
+        {one.name: one.read_bytes() for one in Path(at).iterdir()} for at in ("first", "again")
+    ]
+    assert found[0] == found[1]
+    assert set(found[0]) == {
+        "captions.md",
+        *(f"t_metrics.{form}" for form in ("svg", "pdf", "png")),
+    }
+    assert all(one.stat().st_mode & 0o077 == 0 for one in Path("first").iterdir())
+    texts = texts_of(Path("first/t_metrics.svg"))
+    assert "0.400 [0.200, 0.600]" in texts
+    # What has another scale is named, not drawn.
+    assert "hours" in found[0]["captions.md"].decode()
+    assert not [one for one in texts if "hours" in one]
+
+
+def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Main) -> None:
+    odd = "$a$ <b> &\x1b[1m \u5fc3"
+    forest = {
+        "kind": "forest", "name": "by_group", "title": odd, "labels": [odd, "small"],
+        "y": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [30, None],
+    }  # fmt: skip
+    file = report_file(Path("one.json"), plots=[forest])
+    assert main("report", file, "--out", "one.md", "--figures", "figures").code == 0
+    texts = texts_of(Path("figures/t_by_group.svg"))
+    assert texts.count(r"$a$ <b> &\x1b[1m " + "\u5fc3") == 2
+    assert "not shown" in texts
+    assert "0.500 [0.400, 0.600]" in texts
+
+
+def test_without_matplotlib_it_is_said_what_to_install(
+    main: Main, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = report_file(Path("one.json"))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    done = main("report", file, "--out", "one.html", "--figures", "figures")
+    assert done.code == 2
+    assert "pip install 'medeval[plots]'" in done.err
+    assert not Path("one.html").exists()
+    assert not Path("figures").exists()
+
+
+def test_a_place_for_figures_that_is_a_file_is_refused(main: Main) -> None:
+    file = report_file(Path("one.json"))
+    Path("figures").write_text("mine", encoding="utf-8")
+    done = main("report", file, "--out", "one.html", "--figures", "figures")
+    assert (done.code, "--figures figures" in done.err) == (2, True)
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("form", ["md", "csv", "tex", "json", "html"])
+def test_the_format_names_the_report_of_a_run(form: str, main: Main) -> None:
+    Path("run").mkdir()
+    report_file(Path("run/scores.json"))
+    done = main("report", "run", "--format", form)
+    assert (done.code, done.out.strip()) == (0, f"run/report.{form}")
+    assert "accuracy" in Path(f"run/report.{form}").read_text(encoding="utf-8")
+    assert main("report", "run", "--out", f"other.{form}").code == 0
+    assert main("report", "run", "--format", form, "--out", "any").code == 0
+    same = {Path(name).read_bytes() for name in (f"run/report.{form}", f"other.{form}", "any")}
+    assert len(same) == 1
+
+
+def test_a_format_that_there_is_not_is_refused(main: Main) -> None:
+    files = [report_file(Path(f"{name}.json"), name, task_hash="1") for name in ("a", "b")]
+    for words in ([files[0], "--format", "docx"], [*files, "--format", "tex"]):
+        done = main("report", *words)
+        assert (done.code, done.out) == (2, "")
+        assert "format" in done.err
+    assert main("report", *files, "--format", "md").out.strip() == "leaderboard.md"
+
+
+def test_texts_in_latex_are_text(main: Main) -> None:
+    table = {"title": NASTY, "columns": [NASTY, "n"], "rows": [["[x]", "0.5 (0.4 to 0.6)"]]}
+    file = report_file(Path("one.json"), NASTY, NASTY, tables=[table], warnings=[NASTY + "\n\\x"])
+    assert main("report", file, "--out", "one.tex").code == 0
+    lines = Path("one.tex").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if r"\textbackslash{}input\{/etc/hosts\}" in line]
+    for line in lines:
+        assert not re.search(r"\\input|\\x", line)
+        if not line.startswith("%") and (r"\caption" in line or "&" in line):
+            # Without commands and escaped signs nothing is left that acts.
+            rest = re.sub(r"\\(text\w+\{\}|[&%$#_{}])", "", line).replace("$\\uparrow$", "")
+            rest = rest.replace("$\\downarrow$", "").replace("$n = 40$", "").replace("$n$", "")
+            assert not re.search(r"[%#_~^<>|]|\$", rest), line
+    assert any(re.fullmatch(r" *accuracy \$\\uparrow\$ & 0\.400 \[0\.200, 0\.600\] \\\\", line)
+               for line in lines)  # fmt: skip
+    assert any(re.fullmatch(r" *hours \$\\downarrow\$ & 1,234\.5 \\\\", line) for line in lines)
+    assert "    {}[x] & 0.5 [0.4, 0.6] \\\\" in lines
+    assert len([line for line in lines if "$n = 40$" in line]) == 1
+    assert [line.strip() for line in lines].count(r"\toprule") == 2
