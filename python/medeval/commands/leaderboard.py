@@ -33,7 +33,8 @@ def leaderboard(**given: Any) -> None:
         require_writable(out)
     made = _boards(given["runs"], by=given["by"], seed=given["seed"])
     if out == _OUTPUT:
-        print(made.rendered(form or "md"), end="")
+        # A carriage return would be written out.
+        print(made.rendered(form or "md").replace("\r\n", "\n"), end="")
         return
     place = out or _PAGE.with_suffix(f".{form or 'html'}")
     made.write(place, form)

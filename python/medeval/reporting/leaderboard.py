@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
@@ -114,6 +115,15 @@ class Leaderboard:
         Boards([self], []).write(path)
 
 
+class Column(NamedTuple):
+    """A task of one table: its id, its title, the score that ranks, and the table's place."""
+
+    task: str
+    title: str
+    heading: str
+    place: int
+
+
 @dataclass(frozen=True)
 class Boards:
     """One table or several: what cannot be compared stands in tables of its own.
@@ -126,22 +136,35 @@ class Boards:
     boards: Sequence[Leaderboard]
     reasons: Sequence[str]
 
-    def overview(self) -> tuple[list[tuple[str, str]], list[tuple[str, list[Row | None]]]]:
-        """Return models by tasks: the columns as task and board's place, and the rows by model.
+    def title(self, place: int, *tasks: str) -> str:
+        """Return what the table at a place is of, with its number if a task has more than one.
 
-        A cell is the newest run of the model. One column is no overview, and has no rows.
+        Args:
+            place: of the table, from 0.
+            tasks: some of its tasks; without any all of them.
         """
-        columns = [(place, task) for place, board in enumerate(self.boards) for task in board.tasks]
+        named = tasks or self.boards[place].tasks
+        alike = [at for at, one in enumerate(self.boards) if not {*one.tasks}.isdisjoint(named)]
+        number = f" ({alike.index(place) + 1} of {len(alike)})" if len(alike) > 1 else ""
+        return ", ".join(named) + number
+
+    def overview(self) -> tuple[list[Column], list[tuple[str, list[Row | None]]]]:
+        """Return models by tasks: the columns, and by model the rows that stand in them.
+
+        It is the newest run of the model. One column is no overview, and has no rows.
+        """
+        columns = [
+            Column(task, self.title(place, task), board.heading(board.by), place)
+            for place, board in enumerate(self.boards)
+            for task in board.tasks
+        ]
         models = sorted({row.model_id for board in self.boards for row in board.rows})
         found: dict[tuple[int, str], Row] = {}
         for place, board in enumerate(self.boards):
             for row in sorted(board.rows, key=lambda row: (row.made_at, row.run_id or "")):
                 found[place, row.model_id] = row
-        names = [
-            (task, self.boards[place].heading(self.boards[place].by)) for place, task in columns
-        ]
-        rows = [(model, [found.get((place, model)) for place, _ in columns]) for model in models]
-        return names, rows if len(columns) > 1 else []
+        rows = [(model, [found.get((one.place, model)) for one in columns]) for model in models]
+        return columns, rows if len(columns) > 1 else []
 
     def write(self, path: str | Path, form: str | None = None) -> None:
         """Write the tables to a file, in the format that is named or that its suffix is.
