@@ -161,6 +161,8 @@ def test_cost_and_latency_stand_where_the_run_knows_them(main: Main) -> None:
     assert [rows[name]["cost"] for name in ("x", "y")] == ["0.25", ""]
     assert [rows[name]["median_seconds"] for name in ("x", "y")] == ["", ""]
     assert float(rows["demo"]["median_seconds"]) >= 0
+    # As elsewhere, what is not known is not shown as 0.
+    assert "| unknown |" in main("leaderboard", priced, unpriced, "--out", "-").out
 
 
 def test_a_folder_of_runs_is_those_of_it_that_are_scored(main: Main, tmp_path: Path) -> None:
