@@ -31,6 +31,7 @@ from medeval.builds import BuildLog, Graph, read_sources, source_metas, untestab
 from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
 from medeval.errors import UserError
 from medeval.files import UMASK, exposed, make_private
+from medeval.published import create_published
 from medeval.sources import (
     PACKAGE,
     VARIABLES,
@@ -98,7 +99,7 @@ class Functions:
         of_this_project = (self.source_place, self.build_log)
         of_modules = (
             *(attach, database_alias, empty_query, source_views, read_sources),
-            *(check_absent_tables, check_unnamed_list, is_empty_by_default),
+            *(check_absent_tables, check_unnamed_list, is_empty_by_default, create_published),
         )
         functions = {function.__name__: _told(function) for function in of_this_project}
         functions |= {function.__name__: _told(function) for function in of_modules}

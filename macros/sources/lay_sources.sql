@@ -8,11 +8,22 @@
         ).rows %}
         {% set absent = [] %}
         {% for tables in plugin().read_sources(graph, selected_resources, laid) %}
-            {% do absent.extend(adapter.dispatch('lay_source', 'medeval')(tables)) %}
+            {% if tables[0].config.meta.holds == 'published' %}
+                {% do make_published(table_relation(tables[0])) %}
+            {% else %}
+                {% do absent.extend(adapter.dispatch('lay_source', 'medeval')(tables)) %}
+            {% endif %}
         {% endfor %}
         {% do plugin().check_absent_tables(absent, var) %}
     {% endif %}
     {{ return('') }}
+{% endmacro %}
+
+
+{#- The table of published scores, empty where nothing was ever published. No build changes it. -#}
+{% macro make_published(relation) %}
+    {% do adapter.create_schema(relation) %}
+    {% do run_query(plugin().create_published(relation | string)) %}
 {% endmacro %}
 
 

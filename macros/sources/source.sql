@@ -4,7 +4,9 @@
     {% set relation = builtins.source(source_name, table_name) %}
     {% if execute and flags.WHICH == 'show' %}
         {% set table = graph.sources['source.medeval.' ~ source_name ~ '.' ~ table_name] %}
-        {{ return(adapter.dispatch('previewed_source', 'medeval')(table, relation)) }}
+        {% if table.config.meta.holds != 'published' %}
+            {{ return(adapter.dispatch('previewed_source', 'medeval')(table, relation)) }}
+        {% endif %}
     {% endif %}
     {{ return(relation) }}
 {% endmacro %}

@@ -20,6 +20,7 @@ from medeval.commands.doctor import doctor, models, tasks
 from medeval.commands.export import export
 from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
+from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
 from medeval.commands.options import Command
 from medeval.commands.report import report
@@ -40,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (synth, load, export, run, judge, judge_audit, predict, score, compare, report)
-for command in (*_COMMANDS, tasks, models, doctor):
+for command in (*_COMMANDS, leaderboard, publish, tasks, models, doctor):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():
     app.add_typer(group, name=name)

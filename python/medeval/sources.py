@@ -227,8 +227,8 @@ def sources(root: Path) -> dict[str, Source]:
     found = {}
     for entry in _declared(root):
         meta, tables = entry["config"]["meta"], entry["tables"]
-        if "file_variable" in meta:
-            continue  # one file of records
+        if "file_variable" in meta or meta.get("holds") == "published":
+            continue  # one file of records, or what this program writes itself
         listed = next(filter(is_list, tables), None)
         found[entry["name"]] = Source(
             name=entry["name"],

@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -324,15 +324,90 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
         return Warehouse(target, connect(target, read_only=True), psycopg.Error)
     import duckdb
 
+    path = _duckdb_file(target, root, build_command)
+    return Warehouse(target, _duckdb(target, path, read_only=True), duckdb.Error)
+
+
+class WritableWarehouse(Warehouse):
+    """A connection with one transaction, which `write_transaction` keeps or undoes."""
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """Run one statement and return its rows, if it has any.
+
+        Args:
+            sql: the statement; parameters are written as in `query`.
+            parameters: their values.
+
+        Raises:
+            UserError: the engine refused the statement.
+        """
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, [*parameters])
+                return list(cursor.fetchall()) if cursor.description else []
+        except self._error as error:
+            told = shown_line(self.target, error)
+            raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
+        """Yield the rows of one statement, at once: see `execute`."""
+        yield self.execute(sql, parameters)
+
+    def lock(self, relation: str) -> None:
+        """Let nobody else write to a table until the transaction ends; DuckDB has one writer."""
+        if self.target.type == "postgres":
+            self.execute(f"lock table {relation} in share row exclusive mode")
+
+
+@contextmanager
+def write_transaction(
+    target: Target, root: Path, *, build_command: str = "dbt build"
+) -> Iterator[WritableWarehouse]:
+    """Open the database of a target for one transaction, undone by whatever is raised in it.
+
+    Args:
+        target: as `open_warehouse` takes it, as are the others.
+        root: the project's folder.
+        build_command: for the message.
+
+    Raises:
+        UserError: as `open_warehouse`.
+    """
+    connection: Any
+    error: type[Exception]
+    if target.type == "postgres":
+        import psycopg
+
+        connection, error = connect(target), psycopg.Error
+        connection.cursor_factory = psycopg.RawCursor
+    else:
+        import duckdb
+
+        path = _duckdb_file(target, root, build_command)
+        connection, error = _duckdb(target, path, read_only=False), duckdb.Error
+        connection.begin()
+    warehouse = WritableWarehouse(target, connection, error)
+    with warehouse:
+        yield warehouse
+        connection.commit()
+
+
+def _duckdb_file(target: Target, root: Path, build_command: str) -> Path:
     # dbt takes a relative path from the current folder, and so does this.
     path = Path(target.settings["path"])
     if not path.is_absolute() and not path.is_file() and (root / path).is_file():
         raise UserError(f"There is no {path} here, but in {root}: run the command there.")
     if not path.is_file():
         raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
+    return path
+
+
+def _duckdb(target: Target, path: Path, *, read_only: bool) -> Any:
+    import duckdb
+
     config = dict(target.settings.get("config_options", {}))
     try:
-        return Warehouse(target, duckdb.connect(path, read_only=True, config=config), duckdb.Error)
+        return duckdb.connect(path, read_only=read_only, config=config)
     except duckdb.Error as error:
         message = str(error).strip().split("\n")[0]
         if "lock" in message:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.graceful_exit import command_of
+from medeval.commands.leaderboard import read_reports, write_leaderboard
 from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.tasks import registry
@@ -31,8 +31,7 @@ def report(**given: Any) -> None:
         return
     if not runs:
         raise UserError("Name a run, or list them: `report --list`.")
-    from medeval.models.benchmark_report import BenchmarkReport
-    from medeval.reporting import leaderboard, write_report
+    from medeval.reporting import write_report
     from medeval.reporting.leaderboard import FORMATS as BOARD_FORMATS
     from medeval.reporting.report import format_named
 
@@ -48,27 +47,10 @@ def report(**given: Any) -> None:
         from medeval.reporting.figures import require_matplotlib
 
         require_matplotlib()
-    reports = []
-    for path in runs:
-        place = path / registry.SCORES if path.is_dir() else path
-        if not place.is_file():
-            again = command_of("score", "--task", "TASK", path)
-            raise UserError(f"There is no {place}. Score the run first: `{again}`.")
-        try:
-            reports.append(BenchmarkReport.from_file(place))
-        except ValueError as error:
-            raise UserError(f"{place} is no report of a benchmark: {error}") from None
-    for path, one in zip(runs, reports, strict=True):
-        missing = sum(each.metadata.get("not_asked", 0) for each in one.detailed_results)
-        if missing and len(runs) > 1:
-            raise UserError(
-                f"{missing:,} items of {path} were never asked: it has no place beside others"
-                f" before it is whole. `{command_of('run', '--resume', path)}`."
-            )
+    reports = read_reports(runs)
     if is_one:
-        folder = runs[0] if runs[0].is_dir() else runs[0].parent
+        folder, one = runs[0] if runs[0].is_dir() else runs[0].parent, reports[0]
         place = given["out"] or folder / f"report.{form or 'html'}"
-        one = reports[0]
         tasks = dict.fromkeys([*one.task_scores, *(each.task_id for each in one.detailed_results)])
         write_report(
             one,
@@ -79,8 +61,7 @@ def report(**given: Any) -> None:
             asked_with=options_of(folder),
         )
     else:
-        place = given["out"] or Path(f"leaderboard.{form or 'html'}")
-        leaderboard(reports).write(place)
+        place = write_leaderboard(runs, given["out"] or Path(f"leaderboard.{form or 'html'}"))
     print(place)
     if given["figures"] is not None:
         names = [""] if is_one else [path.resolve().stem for path in runs]

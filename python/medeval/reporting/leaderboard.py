@@ -1,23 +1,29 @@
-"""Reports set side by side: the same tasks with the same content, or none at all."""
+"""Reports set side by side: on the same tasks with the same content, or in tables of their own."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from statistics import fmean
+from typing import NamedTuple
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
+from medeval.reporting.entries import Entry, direction_of, hashes_of, known_ways, ways_of
+from medeval.reporting.letters import SENTENCE, shared_letters
 from medeval.reporting.report import LINE_CELLS, Line, page, said
-from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
 
 FORMATS = ("md", "csv", "html")
+ARROWS = {"higher": "↑", "lower": "↓"}
 
-_HEADER = ("rank", "model", "score", *LINE_CELLS, "n_tasks")
+_OTHER_NAMES = {"markdown": "md", "htm": "html"}
+_HEADER = (
+    *("rank", "model", "score", *LINE_CELLS, "n_tasks", "direction", "tasks", "letters"),
+    *("content_sha256", "data_sha256", "run", "made_at", "cost", "median_seconds"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,26 @@ class Row:
         model: its name, with the run where one name comes twice.
         cells: score to its mean over the tasks of its column.
         failed: ids of its tasks that failed.
+        by_task: task to the ranking score of that task alone.
+        model_id: its name.
+        run_id: of its run; None if the report does not say.
+        made_at: when the report was made, in UTC.
+        cost: of its answers; None if a part of it is not known.
+        median_seconds: of an item; None where the run does not know.
+        letters: which it shares with those that no test tells apart from it.
     """
 
     rank: int
     model: str
     cells: Mapping[str, Line]
     failed: Sequence[str]
+    by_task: Mapping[str, Line]
+    model_id: str
+    run_id: str | None
+    made_at: datetime
+    cost: str | None
+    median_seconds: float | None
+    letters: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,12 +66,45 @@ class Leaderboard:
         columns: score to the tasks that it is a mean over, the ranking score first.
         rows: the models, the best first.
         notes: what a reader has to know: tasks left out, and why.
+        directions: score to which way is better, where that is known.
+        hashes: task to what it is by its hashes, shortened.
     """
 
     by: str
     columns: Mapping[str, Sequence[str]]
     rows: Sequence[Row]
     notes: Sequence[str]
+    directions: Mapping[str, str]
+    hashes: Mapping[str, Mapping[str, str]]
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        """Those that the ranking score is a mean over."""
+        return self.columns[self.by]
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether any two models were tested."""
+        return any(row.letters for row in self.rows)
+
+    def knows(self, name: str) -> bool:
+        """Tell whether any row has an attribute that not every run knows."""
+        return any(getattr(row, name) is not None for row in self.rows)
+
+    def heading(self, name: str) -> str:
+        """Return a score's name with an arrow that shows which way is better."""
+        return f"{name} {ARROWS.get(self.directions.get(name, ''), '')}".rstrip()
+
+    def scale(self) -> tuple[float, float]:
+        """Return the ends of the axis on which all values and intervals of the ranking score lie.
+
+        It is 0 to 1 for what lies there.
+        """
+        places = [0.0, 1.0]
+        for cell in (row.cells[self.by] for row in self.rows):
+            ends = (cell.interval.low, cell.interval.high) if cell.interval else ()
+            places += [one for one in (cell.value, *ends) if one is not None]
+        return min(places), max(places)
 
     def write(self, path: str | Path) -> None:
         """Write the board to a file: .md, .html, or .csv with one line for each model and score.
@@ -59,22 +112,136 @@ class Leaderboard:
         Raises:
             UserError: another suffix.
         """
-        place = Path(path)
-        kind = place.suffix.lower().removeprefix(".")
-        if kind not in FORMATS:
-            raise UserError(f"{place}: a leaderboard is written as {', '.join(FORMATS)}.")
-        if kind != "csv":
-            write_text(place, page(f"board.{kind}", board=self))
-            return
-        rows = [
-            [row.rank, row.model, name, *cell.cells(), len(self.columns[name])]
-            for row in self.rows
-            for name, cell in row.cells.items()
+        Boards([self], []).write(path)
+
+
+class Column(NamedTuple):
+    """A task of one table: its id, its title, the score that ranks, and the table's place."""
+
+    task: str
+    title: str
+    heading: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Boards:
+    """One table or several: what cannot be compared stands in tables of its own.
+
+    Attributes:
+        boards: the tables.
+        reasons: why what looks alike stands apart, in sentences.
+    """
+
+    boards: Sequence[Leaderboard]
+    reasons: Sequence[str]
+
+    def title(self, place: int, *tasks: str) -> str:
+        """Return what the table at a place is of, with its number if a task has more than one.
+
+        Args:
+            place: of the table, from 0.
+            tasks: some of its tasks; without any all of them.
+        """
+        named = tasks or self.boards[place].tasks
+        alike = [at for at, one in enumerate(self.boards) if not {*one.tasks}.isdisjoint(named)]
+        number = f" ({alike.index(place) + 1} of {len(alike)})" if len(alike) > 1 else ""
+        return ", ".join(named) + number
+
+    def overview(self) -> tuple[list[Column], list[tuple[str, list[Row | None]]]]:
+        """Return models by tasks: the columns, and by model the rows that stand in them.
+
+        It is the newest run of the model. One column is no overview, and has no rows.
+        """
+        columns = [
+            Column(task, self.title(place, task), board.heading(board.by), place)
+            for place, board in enumerate(self.boards)
+            for task in board.tasks
         ]
-        write_text(place, table_for_spreadsheets(_HEADER, rows))
+        models = sorted({row.model_id for board in self.boards for row in board.rows})
+        found: dict[tuple[int, str], Row] = {}
+        for place, board in enumerate(self.boards):
+            for row in sorted(board.rows, key=lambda row: (row.made_at, row.run_id or "")):
+                found[place, row.model_id] = row
+        rows = [(model, [found.get((one.place, model)) for one in columns]) for model in models]
+        return columns, rows if len(columns) > 1 else []
+
+    def write(self, path: str | Path, form: str | None = None) -> None:
+        """Write the tables to a file, in the format that is named or that its suffix is.
+
+        Raises:
+            UserError: there is no such format.
+        """
+        place = Path(path)
+        write_text(place, self.rendered(form or place.suffix, str(place)))
+
+    def rendered(self, form: str, called: str = "") -> str:
+        """Return the tables as text.
+
+        Args:
+            form: md, csv or html.
+            called: the file, for messages.
+
+        Raises:
+            UserError: there is no such format.
+        """
+        kind = form.strip().lower().removeprefix(".")
+        kind = _OTHER_NAMES.get(kind, kind)
+        if kind not in FORMATS:
+            told = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
+            raise UserError(told)
+        if kind != "csv":
+            return page(f"board.{kind}", of=self)
+        return table_for_spreadsheets(
+            _HEADER,
+            [
+                _csv_row(board, row, name, cell)
+                for board in self.boards
+                for row in board.rows
+                for name, cell in row.cells.items()
+            ],
+        )
 
 
-def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) -> Leaderboard:
+def leaderboards(
+    reports: Sequence[BenchmarkReport], *, by: str | None = None, seed: int = 0
+) -> Boards:
+    """Set reports side by side, in as many tables as there are that can be compared.
+
+    A report joins the first table whose reports share a task with it, and agree with it on the
+    content of every task and on how it was scored.
+
+    Args:
+        reports: as `leaderboard` takes them.
+        by: the score that ranks, in each table that has it.
+        seed: of the tests behind the letters.
+
+    Raises:
+        UserError: as `leaderboard`, but for content that differs; or no table has `by`.
+    """
+    groups: list[list[BenchmarkReport]] = []
+    for report in reports:
+        home = next((group for group in groups if _fits(group, report)), None)
+        if home is None:
+            groups.append([report])
+        else:
+            home.append(report)
+    known = [
+        by is None or all(by in scores for one in group for scores in one.task_scores.values())
+        for group in groups
+    ]
+    if not any(known):
+        known = [True] * len(groups)
+    boards = [
+        leaderboard(group, by=by if has_it else None, seed=seed)
+        for group, has_it in zip(groups, known, strict=True)
+    ]
+    return Boards(boards or [leaderboard([])], _reasons(groups))
+
+
+def leaderboard(
+    reports: Sequence[BenchmarkReport], *, by: str | None = None, seed: int = 0
+) -> Leaderboard:
     """Set reports side by side.
 
     Each score is a mean over the tasks for which every report has it, so that no model gains by a
@@ -84,6 +251,7 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     Args:
         reports: one for each model, or several runs of one.
         by: the score that ranks; by default the combined one, else the first that all have.
+        seed: of the tests behind the letters.
 
     Raises:
         UserError: no report, the content of a task differs or is not known, or how it was scored,
@@ -92,7 +260,7 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
     _check(reports)
-    entries = [_Entry(report) for report in reports]
+    entries = [Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
         raise UserError("The reports have no score of any task in common.")
@@ -104,65 +272,35 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     if ranking not in columns:
         raise UserError(f"Not all reports have {ranking!r}. They share {', '.join(columns)}.")
     columns = {ranking: columns[ranking], **columns}
-    about = next(filter(None, (said(one.metadata, "metrics", ranking) for one in results)), {})
-    sign = 1 if about.get("direction") == "lower" else -1
+    directions = {name: direction_of(results, name) for name in columns}
+    directions[ranking] = directions[ranking] or "higher"
+    sign = 1 if directions[ranking] == "lower" else -1
+    of_tasks = columns[ranking]
+    named = sorted(
+        zip(_names(reports), entries, strict=True),
+        key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
+    )
+    values = [entry.cell(ranking, of_tasks).value for _, entry in named]
+    letters, why = _letters(dict(named), ranking, of_tasks, directions[ranking], seed)
     rows = [
         Row(
-            0,
+            values.index(value) + 1,
             name,
             {column: entry.cell(column, columns[column]) for column in columns},
             entry.failed,
+            {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
+            entry.report.model_id,
+            letters=letters.get(name, ""),
+            **entry.facts(),
         )
-        for name, entry in zip(_names(reports), entries, strict=True)
+        for value, (name, entry) in zip(values, named, strict=True)
     ]
-    rows.sort(key=lambda row: (sign * (row.cells[ranking].value or 0.0), row.model))
-    values = [row.cells[ranking].value for row in rows]
-    ranked = [replace(row, rank=values.index(row.cells[ranking].value) + 1) for row in rows]
-    return Leaderboard(ranking, columns, ranked, _notes(entries, columns, ranked))
-
-
-class _Entry:
-    """A report with what its scores are made of."""
-
-    def __init__(self, report: BenchmarkReport) -> None:
-        self.report, results = report, report.detailed_results
-        self.combined = said(report.metadata, "combined")
-        self.failed = sorted(
-            {one.task_id for one in results if one.metadata.get("status") == "error"}
-        )
-        times = Counter(one.task_id for one in results)
-        # The mean over several results of one task has no interval of theirs.
-        self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
-        drawn = said(report.metadata, "bootstrap")
-        draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
-        # By task, what its rolled-up scores are made of.
-        self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
-        for task_id in (*report.task_scores, *self._only):
-            categories = said(report.metadata, "categories", task_id)
-            made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
-            self._made_of[task_id] = made
-            if only := self._only.get(task_id):
-                self._scores[task_id] = TaskScores(only, made, draws, seed)
-
-    def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
-        """Return what a score is made of, with the weights, and what each part is made of."""
-        made_of = self._made_of[task_id]
-        own = made_of.get(name, {})
-        total = sum(own.values()) or 1.0
-        return {part: (own[part] / total, made_of.get(part, {})) for part in own}
-
-    def cell(self, name: str, tasks: Sequence[str]) -> Line:
-        """Return the mean of a score over tasks that have it."""
-        value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
-        only = [task_id for task_id in tasks if task_id in self._only]
-        interval = None
-        if len(only) == len(tasks):
-            interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
-        about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
-        if len(only) < len(tasks) or not all(about):
-            return Line(name, "metric", value, interval, interval.n if interval else None)
-        n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))
-        return Line(name, "metric", value, interval, n, undefined)
+    notes = [*([SENTENCE] if letters else []), *why, *_notes(entries, columns, rows)]
+    return Leaderboard(
+        *(ranking, columns, rows, notes),
+        {name: one for name, one in directions.items() if one},
+        hashes_of(reports, {task_id for tasks in columns.values() for task_id in tasks}),
+    )
 
 
 def _check(reports: Sequence[BenchmarkReport]) -> None:
@@ -182,10 +320,9 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
-            content = {"content": about["task_hash"][:12]} if about.get("task_hash") else {}
-            for what, way in {**content, **said(about, "scored_as")}.items():
-                first = known.setdefault((task_id, what), (report.model_id, str(way)))
-                if first[1] != str(way):
+            for what, way in ways_of(result).items():
+                first = known.setdefault((task_id, what), (report.model_id, way))
+                if first[1] != way:
                     raise UserError(
                         f"Task {task_id!r} has other {what} in the report of {report.model_id!r}"
                         f" ({way}) than in that of {first[0]!r} ({first[1]}). Evaluate both on one"
@@ -200,7 +337,56 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 )
 
 
-def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
+def _fits(group: Sequence[BenchmarkReport], report: BenchmarkReport) -> bool:
+    """Tell whether a report has a place in a table."""
+    tasks = set.intersection(*({*one.task_scores} for one in (*group, report)))
+    known = known_ways(group)
+    own = known_ways([report])
+    return bool(tasks) and all(known.get(what, way) == way for what, way in own.items())
+
+
+def _reasons(groups: Sequence[Sequence[BenchmarkReport]]) -> list[str]:
+    """Return why a task stands in more than one table."""
+    every = [known_ways(group) for group in groups]
+    reasons = []
+    for key in dict.fromkeys(key for known in every for key in known):
+        ways = list(dict.fromkeys(known[key] for known in every if key in known))
+        if len(ways) > 1:
+            reasons.append(
+                f"Task {key[0]} has more than one table, since its runs differ in {key[1]}"
+                f" ({' and '.join(ways)}): their scores cannot be compared."
+            )
+    return reasons
+
+
+def _letters(
+    entries: Mapping[str, Entry], name: str, tasks: Sequence[str], direction: str, seed: int
+) -> tuple[dict[str, str], list[str]]:
+    """Return the letters of models by the ranking score, and why there are none."""
+    if len(entries) < 2:
+        return {}, []
+    if len(tasks) > 1:
+        return {}, [f"No letters: {name} is a mean over {len(tasks)} tasks."]
+    results = {one: entry.only(tasks[0]) for one, entry in entries.items()}
+    known = {one: result for one, result in results.items() if result}
+    if len(known) < len(results):
+        return {}, ["No letters: a report has several results of the task."]
+    return shared_letters(known, name, direction, seed=seed)
+
+
+def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:
+    tasks = board.columns[name]
+    hashes = [board.hashes.get(task_id, {}) for task_id in tasks]
+    content, data = ([one[key] for one in hashes if key in one] for key in ("content", "data"))
+    return [
+        *(row.rank, row.model, name, *cell.cells(), len(tasks)),
+        *(board.directions.get(name), ", ".join(tasks), row.letters if name == board.by else ""),
+        *(", ".join(content), ", ".join(data), row.run_id, f"{row.made_at:%Y-%m-%dT%H:%M:%SZ}"),
+        *(None if row.cost is None else float(row.cost), row.median_seconds),
+    ]
+
+
+def _columns(entries: Sequence[Entry]) -> dict[str, list[str]]:
     first, columns = entries[0], dict[str, list[str]]()
     for task_id, scores in first.report.task_scores.items():
         for name in scores:
@@ -226,7 +412,7 @@ def _names(reports: Sequence[BenchmarkReport]) -> list[str]:
 
 
 def _notes(
-    entries: Sequence[_Entry], columns: Mapping[str, Sequence[str]], rows: Sequence[Row]
+    entries: Sequence[Entry], columns: Mapping[str, Sequence[str]], rows: Sequence[Row]
 ) -> list[str]:
     notes = [
         "Each score is a mean over the same tasks for all models. Intervals speak of other items of"

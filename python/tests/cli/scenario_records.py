@@ -51,6 +51,8 @@ _TAG = re.compile(r"<[^>]*>")
 _UNSEEN = re.compile(r"<(style|script|head)\b.*?</\1>", re.DOTALL)
 # Keys whose value is another one each time, or with each version of a package.
 _MOVING = {"seconds", "versions", "medeval_version", "built_with", "dbt_version", "duckdb_version"}
+# The same of columns of a CSV.
+_MOVING_COLUMNS = {"run", "made_at", "median_seconds"}
 
 
 class Normal:
@@ -123,6 +125,9 @@ class Normal:
             return {"torn": self.short(line)}
 
     def _table(self, rows: list[list[str]]) -> dict[str, Any]:
+        for number, name in enumerate(rows[0]):
+            for row in rows[1:] if name in _MOVING_COLUMNS else ():
+                row[number] = "<moves>"
         columns = {
             name: _column([row[number] for row in rows[1:]]) for number, name in enumerate(rows[0])
         }

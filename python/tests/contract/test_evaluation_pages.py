@@ -26,7 +26,14 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, Any] = {}
     for code in blocks("python"):
         exec(compile(code, "docs/evaluation.md", "exec"), names)
-    written = {"results", "report.html", "saved.json", "board.html", "submission.json"}
+    written = {
+        "results",
+        "report.html",
+        "saved.json",
+        "board.html",
+        "boards.html",
+        "submission.json",
+    }
     assert {path.name for path in tmp_path.iterdir()} == written
     assert names["report"] == names["again"]
     assert 0 < names["report"].overall_scores["rouge_l"] < 1

@@ -1,0 +1,151 @@
+"""The commands `leaderboard` and `publish`: scored runs side by side, as a page or as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from medeval.commands.graceful_exit import command_of
+from medeval.commands.options import command_flags
+from medeval.errors import UserError
+from medeval.inference.journal import read_journal
+from medeval.inference.run import RESPONSES
+from medeval.tasks import registry
+from medeval.terminal import require_writable, warn
+
+if TYPE_CHECKING:
+    from medeval.models.benchmark_report import BenchmarkReport
+
+_PAGE = Path("leaderboard")
+_OUTPUT = Path("-")
+
+
+@command_flags("leaderboard")
+def leaderboard(**given: Any) -> None:
+    """Set scored runs side by side: HTML, Markdown or CSV.
+
+    Models that no test tells apart share a letter. Runs on other data get a table of their own.
+    """
+    out, form = given["out"], given["format"]
+    if out not in (None, _OUTPUT):
+        require_writable(out)
+    made = _boards(given["runs"], by=given["by"], seed=given["seed"])
+    if out == _OUTPUT:
+        # A carriage return would be written out.
+        print(made.rendered(form or "md").replace("\r\n", "\n"), end="")
+        return
+    place = out or _PAGE.with_suffix(f".{form or 'html'}")
+    made.write(place, form)
+    print(place)
+
+
+def write_leaderboard(runs: Sequence[Path], out: Path | None) -> Path:
+    """Write the page of several runs, and return where it is.
+
+    Raises:
+        UserError: a run is not scored or not whole, or cannot be ranked; or another suffix.
+    """
+    place = out or _PAGE.with_suffix(".html")
+    _boards(runs).write(place)
+    return place
+
+
+def _boards(runs: Sequence[Path], **how: Any) -> Any:
+    from medeval.reporting.leaderboard import leaderboards
+
+    places = scored_runs(runs)
+    reports = read_reports(places)
+    require_whole(places, reports)
+    for place, report in zip(places, reports, strict=True):
+        report.metadata.setdefault("median_seconds", _median_seconds(place))
+    return leaderboards(reports, **how)
+
+
+@command_flags("publish")
+def publish(**given: Any) -> None:
+    """Put the scores of runs into the warehouse.
+
+    They become rows of results.published_scores; `dbt build --select results` ranks them.
+    """
+    from medeval.published import replace_runs
+    from medeval.reporting.publish import published_rows
+
+    places = scored_runs(given["runs"])
+    reports = read_reports(places)
+    require_whole(places, reports)
+    rows = published_rows(reports, [str(place) for place in places])
+    for run_id, before in replace_runs(rows, given["target"]).items():
+        instead = f", in place of {before:,}" if before else ""
+        print(f"published {run_id}: {len(rows[run_id]):,} rows{instead}")
+
+
+def scored_runs(paths: Sequence[Path]) -> list[Path]:
+    """Return the runs that are named; of a folder of runs those that are scored.
+
+    Raises:
+        UserError: a folder that holds none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        below = sorted(each.parent for each in path.glob("*/run.json")) if path.is_dir() else []
+        if not below or (path / registry.SCORES).is_file():
+            found.append(path)
+            continue
+        scored = [run for run in below if (run / registry.SCORES).is_file()]
+        if not scored:
+            raise UserError(f"No run in {path} is scored. `{command_of('score', below[0])}`.")
+        if left := len(below) - len(scored):
+            warn(f"{left:,} runs of {path} are not scored and left out")
+        found += scored
+    return found
+
+
+def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
+    """Return the reports of scored runs, or of report files.
+
+    Raises:
+        UserError: a run that is not scored, or a file that is no report.
+    """
+    from medeval.models.benchmark_report import BenchmarkReport
+
+    reports = []
+    for path in runs:
+        place = path / registry.SCORES if path.is_dir() else path
+        if not place.is_file():
+            again = command_of("score", "--task", "TASK", path)
+            raise UserError(f"There is no {place}. Score the run first: `{again}`.")
+        try:
+            reports.append(BenchmarkReport.from_file(place))
+        except ValueError as error:
+            raise UserError(f"{place} is no report of a benchmark: {error}") from None
+    return reports
+
+
+def require_whole(runs: Sequence[Path], reports: Sequence[BenchmarkReport]) -> None:
+    """Stop at a run of which items were never asked: it has no place beside others.
+
+    Raises:
+        UserError: naming the run, and how it goes on.
+    """
+    for path, one in zip(runs, reports, strict=True):
+        missing = sum(each.metadata.get("not_asked", 0) for each in one.detailed_results)
+        if missing:
+            raise UserError(
+                f"{missing:,} items of {path} were never asked: it has no place beside others"
+                f" before it is whole. `{command_of('run', '--resume', path)}`."
+            )
+
+
+def _median_seconds(run: Path) -> float | None:
+    """Return how long an item of a run took; None where that was not measured."""
+    journal = run / RESPONSES
+    if not journal.is_file():
+        return None
+    measured = {
+        (line["item"], line["sample"]): line["measured"].get("seconds")
+        for line in read_journal(journal)
+    }
+    known = [seconds for seconds in measured.values() if seconds is not None]
+    return round(median(known), 3) if known else None

@@ -1,0 +1,82 @@
+"""Scores that were published: a table of the warehouse that no build makes and none drops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from medeval.builds import build_command
+from medeval.sources import project_root
+from medeval.warehouse import load_target, schema_name, write_transaction
+
+TABLE = "published_scores"
+_FLOOR = "results"
+_TEXT, _REAL, _COUNT = "text", "double precision", "bigint"
+# Its columns, with types that both engines know.
+COLUMNS: Mapping[str, str] = {
+    "run_id": _TEXT,
+    "model": _TEXT,
+    "task": _TEXT,
+    "metric": _TEXT,
+    "is_headline": "boolean",
+    "value": _REAL,
+    "low": _REAL,
+    "high": _REAL,
+    "level": _REAL,
+    "n": _COUNT,
+    "n_undefined": _COUNT,
+    "direction": _TEXT,
+    "content_sha256": _TEXT,
+    "data_sha256": _TEXT,
+    "scored_as": _TEXT,
+    "medeval_version": _TEXT,
+    "prompt_version": _TEXT,
+    "made_at": "timestamp",
+    "cost": _REAL,
+}
+
+Rows = Sequence[Sequence[object]]
+
+
+def create_published(relation: str) -> str:
+    """Return the statement that makes the table if it is not there; dbt's hooks run it too."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    return f"create table if not exists {relation} ({columns})"
+
+
+def replace_runs(rows: Mapping[str, Rows], target: str | None = None) -> dict[str, int]:
+    """Put the rows of runs into the table in place of those that they have there.
+
+    All in one transaction.
+
+    Args:
+        rows: of each run by its id, cells in the order of `COLUMNS`.
+        target: of profiles.yml; None takes MEDEVAL_TARGET.
+
+    Returns:
+        How many rows each run had there before.
+
+    Raises:
+        UserError: there is no such target or warehouse, it is in use, or it refuses. Nothing has
+            changed then.
+    """
+    root = project_root()
+    chosen = load_target(target, root)
+    places = ", ".join(f"${place}" for place in range(1, len(COLUMNS) + 1))
+    command = build_command(_FLOOR, chosen.name)
+    before = {}
+    with write_transaction(chosen, root, build_command=command) as warehouse:
+        relation = warehouse.relation(schema_name(_FLOOR), TABLE)
+        schema = relation.rpartition(".")[0]
+        # Asked first: who may write to the table need not be one who may make schemas.
+        if not warehouse.columns(schema_name(_FLOOR), TABLE):
+            warehouse.execute(f"create schema if not exists {schema}")
+            warehouse.execute(create_published(relation))
+        warehouse.lock(relation)
+        for run_id, of_run in rows.items():
+            ours = f"from {relation} where run_id = $1"
+            ((count,),) = warehouse.execute(f"select count(*) {ours}", [run_id])
+            warehouse.execute(f"delete {ours}", [run_id])
+            for row in of_run:
+                warehouse.execute(f"insert into {relation} values ({places})", row)  # noqa: S608
+            before[run_id] = int(count)
+    return before
