@@ -10,7 +10,7 @@ from typing import Any
 
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.reporting.report import Line, said
+from medeval.reporting.contents import Line, said
 from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
 
 # So much of a hash tells two contents apart.

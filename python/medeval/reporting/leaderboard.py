@@ -12,9 +12,10 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
+from medeval.reporting.contents import LINE_CELLS, Line, said
 from medeval.reporting.entries import Entry, direction_of, hashes_of, known_ways, ways_of
 from medeval.reporting.letters import SENTENCE, shared_letters
-from medeval.reporting.report import LINE_CELLS, Line, page, said
+from medeval.reporting.pages import page
 
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}

@@ -9,8 +9,8 @@ from medeval.errors import UserError
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.published import COLUMNS
+from medeval.reporting.contents import said, task_lines
 from medeval.reporting.entries import Entry, direction_of, headline_of
-from medeval.reporting.report import said, task_lines
 
 Cells = list[object]
 

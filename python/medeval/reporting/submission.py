@@ -20,7 +20,7 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.schemas import Row
 from medeval.models.scores import Moment, utc_now
-from medeval.reporting.report import may_show_text
+from medeval.reporting.contents import may_show_text
 
 # The keys under which models give their reasons, the first that has a text counts.
 REASONING_KEYS = ("reasoning", "chain_of_thought", "trace", "rationale")

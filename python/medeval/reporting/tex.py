@@ -8,7 +8,8 @@ from typing import Any
 
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import plot_name
-from medeval.reporting.report import Line, page, said, shown
+from medeval.reporting.contents import Line, said
+from medeval.reporting.pages import page, shown
 from medeval.text import visible
 
 _SPECIAL = {

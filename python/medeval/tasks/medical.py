@@ -31,7 +31,7 @@ from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore, paired_differences
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
@@ -305,6 +305,8 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
         directions = {name: metric.direction for name, metric in self.metrics.items()}
+        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+
         return paired_differences(one, two, "id", method, directions)
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:

@@ -18,7 +18,8 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import write_report
-from medeval.reporting.report import FORMATS, MOST_ITEMS, contents_of, rendered
+from medeval.reporting.contents import MOST_ITEMS, contents_of
+from medeval.reporting.report import FORMATS, rendered
 from medeval.tasks import registry
 
 RECORDS = Path(__file__).parents[1] / "golden" / "scenarios"

@@ -26,7 +26,7 @@ from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
 from medeval.tasks.cdm.tools import TOOLS, require_tools
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import AskedTask, Method, TaskScore, paired_differences
+from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
@@ -304,6 +304,8 @@ class CdmTask(AskedTask):
             for name in COUNTS:
                 (result.item_scores or {}).pop(name, None)
             results.append(result)
+        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+
         found = paired_differences(results[0], results[1], "hadm_id", method)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 

@@ -28,7 +28,7 @@ from medeval.tasks.mtsamples.export import FILE, Example, as_lines, read_kept, r
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore, paired_differences
+from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 from medeval.text import split_thinking, strictest
 
 if TYPE_CHECKING:
@@ -292,6 +292,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
                 f"{first} and {second} were judged by other judges, or otherwise. Have both judged"
                 " alike: `python -m medeval judge`."
             )
+        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+
         return paired_differences(scored[0], scored[1], "example_id", method)
 
     def _scored(

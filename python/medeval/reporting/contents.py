@@ -1,0 +1,310 @@
+"""What a report shows: its scores as lines, its tasks, what is known of the run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from types import SimpleNamespace
+from typing import Any, Literal
+
+from medeval.models.about import About
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.plots import read_plots
+from medeval.models.scores import Interval
+from medeval.reporting.pages import shown
+
+Kind = Literal["metric", "category", "combined"]
+LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
+# More would make a page that no browser opens gladly; the JSON report has all.
+MOST_ITEMS = 200
+
+
+@dataclass(frozen=True)
+class Line:
+    """One score.
+
+    Attributes:
+        name: of the metric, category or combined score.
+        kind: which of these it is.
+        value: None where it is not defined.
+        interval: None where there is none.
+        n: the number of items behind it, for an overall score of tasks; None where unknown.
+        n_undefined: items without a score.
+        note: what it measures or is made of, and why items have none.
+        direction: which way is better.
+        is_count: it counts something, so it has no place on a scale from 0 to 1.
+    """
+
+    name: str
+    kind: Kind
+    value: float | None
+    interval: Interval | None = None
+    n: int | None = None
+    n_undefined: int = 0
+    note: str = ""
+    direction: str = "higher"
+    is_count: bool = False
+
+    def cells(self) -> list[object]:
+        """Return what a row of a table has of it, see `LINE_CELLS`."""
+        one = self.interval
+        ends = [one.low, one.high, one.level, one.method] if one else [None] * 4
+        return [self.value, *ends, self.n, self.n_undefined]
+
+
+def task_lines(
+    report: BenchmarkReport, task_id: str, results: Sequence[EvaluationResult]
+) -> list[Line]:
+    """Return the scores of a task; a metric that is undefined for all items has a line too."""
+    scores, combined = report.task_scores.get(task_id, {}), said(report.metadata, "combined")
+    rolled_up: dict[str, tuple[Kind, str]] = {}
+    if (name := combined.get("name")) in scores:
+        weighted = ", ".join(part for part in said(combined, "weights") if part in scores)
+        rolled_up[str(name)] = "combined", f"weighted mean of {weighted}"
+    for name, parts in said(report.metadata, "categories", task_id).items():
+        rolled_up[name] = "category", f"mean of {', '.join(map(str, parts))}"
+    intervals = said(report.metadata, "intervals", "task_scores", task_id)
+    # Several results have an interval each, and their mean has none.
+    only = results[0] if len(results) == 1 else None
+    about = said(only.metadata, "metrics") if only else {}
+    lines = []
+    for name in dict.fromkeys([*about, *scores]):
+        value, metric = scores.get(name), said(about, name)
+        if name in rolled_up:
+            (kind, note), interval = rolled_up[name], read_interval(intervals.get(name))
+            n = interval.n if interval else None
+            lines.append(Line(name, kind, value, interval, n, note=note))
+            continue
+        interval = (only.intervals or {}).get(name) if only else None
+        undefined = int(metric.get("n_undefined", 0))
+        notes = [str(metric.get("description") or metric.get("label") or "")]
+        if "coverage" in metric:
+            notes.append(f"coverage {metric['coverage']:.2f}")
+        if undefined and metric.get("reason"):
+            notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
+        n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
+        how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
+        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how))
+    return lines
+
+
+def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
+    """Return the scores over all tasks.
+
+    Args:
+        report: the report.
+        tasks: the lines of each task.
+    """
+    intervals = said(report.metadata, "intervals", "overall_scores")
+    overall = []
+    for name, value in report.overall_scores.items():
+        of_tasks = [line for lines in tasks for line in lines if line.name == name]
+        having = [line for line in of_tasks if line.value is not None]
+        first, count = having[0] if having else Line(name, "metric", None), len(having)
+        interval = read_interval(intervals.get(name)) or (first.interval if count == 1 else None)
+        known = [line.n for line in having if line.n is not None]
+        n = sum(known) if known and len(known) == count else None
+        undefined = sum(line.n_undefined for line in of_tasks)
+        note = "1 task" if count == 1 else f"mean of {count} tasks"
+        how = undefined, note, first.direction, any(line.is_count for line in having)
+        n = interval.n if interval else n
+        overall.append(Line(name, first.kind, value, interval, n, *how))
+    return overall
+
+
+def read_interval(value: Any) -> Interval | None:
+    """Return an interval from metadata; None for nothing."""
+    return Interval.model_validate(value) if value else None
+
+
+def said(metadata: Any, *path: str) -> Mapping[str, Any]:
+    """Return the mapping at a path of metadata; an empty one if there is anything else."""
+    for name in path:
+        metadata = metadata.get(name) if isinstance(metadata, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def contents_of(
+    report: BenchmarkReport,
+    *,
+    show_text: bool = False,
+    abouts: Mapping[str, About] | None = None,
+    asked_with: str = "",
+) -> dict[str, Any]:
+    """Return what the pages of a report show.
+
+    Args:
+        report: from a run, or made by hand: what it does not say is left out.
+        show_text: show inputs and outputs of tasks that are not open.
+        abouts: what benchmarks say of themselves, by task.
+        asked_with: the options of the task that were chosen.
+
+    Returns:
+        The model's id, `about` with label and text of what is known of the run, the scores over all
+        tasks, the tasks, and the ledger of all items.
+    """
+    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
+    tasks = [
+        _task_part(report, task_id, show_text, (abouts or {}).get(task_id, About()))
+        for task_id in dict.fromkeys(found)
+    ]
+    return {
+        "model_id": report.model_id,
+        "about": _about(report, asked_with),
+        "made": f"{report.timestamp:%d %B %Y}".lstrip("0"),
+        "year": report.timestamp.year,
+        "version": report.metadata.get("medeval_version") or "",
+        "overall": overall_lines(report, [task.lines for task in tasks]),
+        "tasks": tasks,
+        "outcomes": _summed(task.outcomes for task in tasks),
+    }
+
+
+def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return one ledger of several, in the order in which outcomes first come."""
+    total: Counter[str] = Counter()
+    for ledger in ledgers:
+        total.update({outcome: int(number) for outcome, number in ledger.items()})
+    return dict(total)
+
+
+def _task_part(
+    report: BenchmarkReport, task_id: str, show_text: bool, about: About
+) -> SimpleNamespace:
+    """Return one task as it is shown: what its last result says, and what is found by counting.
+
+    What a result does not say, or says in another form than a list, is left out.
+    """
+    results = [one for one in report.detailed_results if one.task_id == task_id]
+    # Of a report without results the scores are shown alone.
+    last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
+    told, may_show, count = last.metadata, show_text or may_show_text(last), last.item_count()
+    lists = {
+        name: found if isinstance(found := told.get(name), list) else []
+        for name in ("warnings", "notes", "tables", "validation_errors", "input_ids")
+    }
+    name, error = told.get("task_name") or "", said(told, "error")
+    lines, failed = task_lines(report, task_id, results), said(told, "usage", "errors")
+    return SimpleNamespace(
+        **lists,
+        about=about,
+        title=about.title or name or task_id,
+        sentence=_sentence(last, lines, about),
+        errors=", ".join(f"{kind} {n}" for kind, n in failed.items() if n),
+        data_sha256=str(said(told, "data").get("sha256") or ""),
+        prompt_version=told.get("prompt_version") or "",
+        plots=read_plots(told),
+        task_id=task_id,
+        task_name="" if name == task_id else name,
+        status=told.get("status") or "",
+        failure=": ".join(str(error[key]) for key in ("type", "message") if key in error),
+        task_hash=str(told.get("task_hash") or ""),
+        data_class=told.get("data_class", "credentialed"),
+        lines=lines,
+        outcomes=_summed(said(one.metadata, "outcomes") for one in results),
+        n_items=count or len(lists["input_ids"]) if results else None,
+        # Predictions are scored without any item in the report.
+        n_scored=count or max((line.n or 0 for line in lines), default=0),
+        items=list(islice(_items(last), MOST_ITEMS)) if may_show else [],
+        n_hidden=max(0, count - MOST_ITEMS) if may_show else 0,
+        is_withheld=bool(count) and not may_show,
+    )
+
+
+def _sentence(result: EvaluationResult, lines: Sequence[Line], about: About) -> str:
+    """Return the headline as a sentence, in counts where each item is right or wrong."""
+    headline = result.metadata.get("headline")
+    line = next((one for one in lines if one.name == headline), None)
+    if line is None:
+        return ""
+    if line.value is None:
+        return f"{line.name} is undefined."
+    metric, one = about.metric(line.name), line.interval
+    scores = [score for score in (result.item_scores or {}).get(line.name) or [] if score in (0, 1)]
+    count = result.item_count() if line.n is None else line.n
+    n = f", over {count:,} {about.unit}" if count else ""
+    if metric and metric.right and scores and len(scores) == result.item_count():
+        what = f"{metric.right[0].upper()}{metric.right[1:]}"
+        told = f"{what} in {sum(scores):,.0f} of {len(scores):,} {about.unit}, {line.value:.1%}"
+        ends, n = "{:.1%} to {:.1%}", ""
+    else:
+        told, ends = f"{line.name} is {shown(line.value)}", "{:.3f} to {:.3f}"
+    if one is not None and one.low is not None and one.high is not None:
+        told += f" ({one.level:.0%} interval {ends.format(one.low, one.high)})"
+    return f"{told}{n}."
+
+
+def _about(report: BenchmarkReport, asked_with: str) -> list[tuple[str, str]]:
+    about, drawn = report.metadata, said(report.metadata, "bootstrap")
+    parameters, models = said(about, "model", "parameters"), about.get("models_reported")
+    intervals = ""
+    if {"level", "draws", "seed"} <= drawn.keys():
+        intervals = (
+            f"{drawn['level']:.0%}, {drawn['draws']} resamples of items, seed {drawn['seed']};"
+            f" {str(drawn.get('method', 'Wilson for right or wrong')).replace('_', ' ')}"
+        )
+    found = {
+        "Run": about.get("run_id"),
+        "Made": f"{report.timestamp:%Y-%m-%d %H:%M} UTC",
+        "Model type": said(about, "model").get("type"),
+        "Model as its server names it": (
+            ", ".join(map(str, models)) if isinstance(models, list | tuple) else ""
+        ),
+        "Endpoint": about.get("endpoint"),
+        "Model parameters": ", ".join(f"{key} = {_text(one)}" for key, one in parameters.items()),
+        "Task options": asked_with,
+        "Prompt version": about.get("prompt_version"),
+        "Data": ", ".join(f"SHA-256 {one}" for one in said(about, "data_sha256").values()),
+        "Tokens and cost": "; ".join(filter(None, map(_spent, report.detailed_results))),
+        "medeval": about.get("medeval_version"),
+        "Intervals": intervals,
+    }
+    return [(label, str(text)) for label, text in found.items() if text not in (None, "")]
+
+
+def _spent(result: EvaluationResult) -> str:
+    """Return what an endpoint counted and charged; empty where nothing was counted."""
+    usage = said(result.metadata, "usage")
+    if not (tokens := [usage.get(name) or 0 for name in ("input_tokens", "output_tokens")])[0]:
+        return ""
+    cost = usage.get("cost")
+    charged = "not known" if cost is None else str(cost)
+    return f"{tokens[0]:,} tokens in, {tokens[1]:,} out; cost {charged}"
+
+
+def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
+    """Yield each item of a result with what was asked and answered, as text."""
+    count, told = result.item_count(), result.metadata
+    columns = [
+        told.get("input_ids") or range(count),
+        *(result.inputs, result.model_outputs, told.get("item_outcomes") or []),
+    ]
+    for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
+        texts = (
+            "\n".join(f"{key}: {_text(value)}" for key, value in (row or {}).items())
+            for row in (asked, output)
+        )
+        yield {
+            "id": str(index if name is None else name),
+            **dict(zip(("shown", "output"), texts, strict=True)),
+            "outcome": str(outcome or ""),
+            "scores": {
+                metric: "" if scores[index] is None else shown(scores[index])
+                for metric, scores in (result.item_scores or {}).items()
+                if index < len(scores)
+            },
+        }
+
+
+def _text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def may_show_text(result: EvaluationResult) -> bool:
+    """Tell whether inputs and outputs are open; a result that does not say so is not."""
+    return result.metadata.get("data_class") == "open"
