@@ -49,7 +49,7 @@ def lay_out(folder: Path) -> None:
         raise UserError(f"{folder} is a file. Name a new folder.")
     if taken := [name for name in names if os.path.lexists(folder / name)]:
         raise UserError(
-            f"{folder} already has {', '.join(sorted(taken))}. Name a new folder, or move them away."
+            f"{folder} already has {', '.join(sorted(taken))}. Name another folder."
         )
     is_new, staging, placed = not folder.exists(), folder / _STAGING, list[Path]()
     try:

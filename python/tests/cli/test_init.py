@@ -62,7 +62,7 @@ def test_files_in_the_way_are_named_and_left(main: Main, tmp_path: Path) -> None
     (tmp_path / "profiles.yml").symlink_to("nowhere")
     done = main("init", tmp_path)
     assert done.code == 2
-    assert f"{tmp_path} already has models, profiles.yml. Name a new folder" in done.err
+    assert f"{tmp_path} already has models, profiles.yml. Name another folder" in done.err
     assert names_in(tmp_path) == ["models", "profiles.yml"]
     done = main("init", Path(__file__))
     assert (done.code, done.err.endswith("is a file. Name a new folder.\n")) == (2, True)
