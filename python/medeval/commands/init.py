@@ -48,9 +48,7 @@ def lay_out(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file. Name a new folder.")
     if taken := [name for name in names if os.path.lexists(folder / name)]:
-        raise UserError(
-            f"{folder} already has {', '.join(sorted(taken))}. Name another folder."
-        )
+        raise UserError(f"{folder} already has {', '.join(sorted(taken))}. Name another folder.")
     is_new, staging, placed = not folder.exists(), folder / _STAGING, list[Path]()
     try:
         make_folder(folder)
