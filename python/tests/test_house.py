@@ -180,6 +180,16 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_site_which_needs_nothing_of_others() -> None:
+    site = yaml.safe_load((PROJECT_ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    entries = [entry for section in site["nav"] for entry in next(iter(section.values()))]
+    named = [entry if isinstance(entry, str) else next(iter(entry.values())) for entry in entries]
+    assert sorted(named) == sorted([*(page.name for page in PAGES[1:]), "dbt/index.html"])
+    assert (site["strict"], site["theme"]["font"]) == (True, False)
+    addresses = [word for word in str(site).split("'") if word.startswith(("http", "//"))]
+    assert addresses == []
+
+
 TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
 
 
@@ -224,7 +234,12 @@ def test_variables_of_the_pages_are_read_somewhere() -> None:
 
 @pytest.mark.parametrize(
     ("lock", "named"),
-    [("constraints-build", "build"), ("constraints", "dev"), ("constraints-extras", "huggingface")],
+    [
+        ("constraints-build", "build"),
+        ("constraints", "dev"),
+        ("constraints-docs", "docs"),
+        ("constraints-extras", "huggingface"),
+    ],
 )
 def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: str) -> None:
     text = (PROJECT_ROOT / f"{lock}.txt").read_text(encoding="utf-8")
@@ -241,6 +256,7 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     asked = {
         "build": [*project["build-system"]["requires"], "pip"],
         "dev": [*project["project"]["dependencies"], *extras["dev"]],
+        "docs": extras["docs"],
         # torch's build is for the machine, so that its version alone is stated.
         "huggingface": [word for word in extras["huggingface"] if not word.startswith("torch")],
     }[named]
