@@ -92,9 +92,22 @@ lock:
 	printf 'pip\nsetuptools\n' | $(LOCK) - -o constraints-build.txt
 	$(LOCK) pyproject.toml --extra dev -o constraints.txt
 	printf 'transformers>=5.0\nsympy\n' | $(LOCK) - --constraint constraints.txt -o constraints-extras.txt
+	printf 'mkdocs-material>=9.6\n' | $(LOCK) - --constraint constraints.txt -o constraints-docs.txt
 
-docs: setup
+# One site in site/, which needs no network; dbt's page of every table and column is a file of it.
+docs: setup .venv-docs/ready
 	$(BIN)/dbt docs generate --static
+	mkdir -p docs/dbt
+	cp target/static_index.html docs/dbt/index.html
+	chmod 644 docs/dbt/index.html
+	.venv-docs/bin/mkdocs build --quiet --clean
+
+# Pages need nothing of what builds and scores: apart from it.
+.venv-docs/ready: pyproject.toml constraints-build.txt constraints-docs.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/$(INSTALL) --require-hashes -r constraints-build.txt
+	.venv-docs/bin/$(INSTALL) --require-hashes -r constraints-docs.txt
+	touch $@
 
 bench: setup
 	$(BIN)/python -m benchmarks.mimic3

@@ -18,6 +18,7 @@ import medeval
 from medeval.commands.compare import compare
 from medeval.commands.doctor import doctor, models, tasks
 from medeval.commands.export import export
+from medeval.commands.init import init
 from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
 from medeval.commands.leaderboard import leaderboard, publish
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS = (synth, load, export, run, judge, judge_audit, predict, score, compare, report)
+_COMMANDS = (init, synth, load, export, run, judge, judge_audit, predict, score, compare, report)
 for command in (*_COMMANDS, leaderboard, publish, tasks, models, doctor):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():

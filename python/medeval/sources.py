@@ -257,7 +257,7 @@ def project_root(start: Path | None = None) -> Path:
     """Return the folder of the project `medeval`: at or above `start`, or a package of one there.
 
     Raises:
-        UserError: no such folder; medeval runs from a checkout of the project.
+        UserError: no such folder; medeval runs from a checkout of the project, or what `init` made.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -266,7 +266,10 @@ def project_root(start: Path | None = None) -> Path:
                 return found
             what = f"The dbt project in {folder} is not medeval and has no package medeval"
             raise UserError(f"{what}. If packages.yml names it, run `dbt deps`.")
-    raise UserError(f"No dbt_project.yml in {here} or above it. Run this in the medeval checkout.")
+    raise UserError(
+        f"No dbt_project.yml in {here} or above it. Run this in the medeval checkout, or lay the"
+        " project out: `python -m medeval init DIR`."
+    )
 
 
 def find_project(folder: Path) -> Path | None:

@@ -144,6 +144,13 @@ def test_every_model_and_column_is_described() -> None:
             assert column["description"], (name, column["name"])
 
 
+def test_every_published_table_is_on_its_page() -> None:
+    page = (PROJECT_ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    published = re.compile(r"(?:cdm|mimic3|mtsamples|yier)_\w+")
+    public = {path.stem for path in MODEL_FILES if published.fullmatch(path.stem)}
+    assert public == {*re.findall(f"`({published.pattern})`", page)}
+
+
 def test_published_models_have_a_contract_that_is_enforced() -> None:
     for model in properties("models"):
         if model["name"].startswith(("cdm_", "mimic3_", "mtsamples_", "results_", "yier_")):
@@ -172,6 +179,16 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_in_the_site_which_needs_nothing_of_others() -> None:
+    site = yaml.safe_load((PROJECT_ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    entries = [entry for section in site["nav"] for entry in next(iter(section.values()))]
+    named = [entry if isinstance(entry, str) else next(iter(entry.values())) for entry in entries]
+    assert sorted(named) == sorted([*(page.name for page in PAGES[1:]), "dbt/index.html"])
+    assert (site["strict"], site["theme"]["font"]) == (True, False)
+    addresses = [word for word in str(site).split("'") if word.startswith(("http", "//"))]
+    assert addresses == []
 
 
 TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
@@ -218,7 +235,12 @@ def test_variables_of_the_pages_are_read_somewhere() -> None:
 
 @pytest.mark.parametrize(
     ("lock", "named"),
-    [("constraints-build", "build"), ("constraints", "dev"), ("constraints-extras", "huggingface")],
+    [
+        ("constraints-build", "build"),
+        ("constraints", "dev"),
+        ("constraints-docs", "docs"),
+        ("constraints-extras", "huggingface"),
+    ],
 )
 def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: str) -> None:
     text = (PROJECT_ROOT / f"{lock}.txt").read_text(encoding="utf-8")
@@ -235,6 +257,7 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     asked = {
         "build": [*project["build-system"]["requires"], "pip"],
         "dev": [*project["project"]["dependencies"], *extras["dev"]],
+        "docs": extras["docs"],
         # torch's build is for the machine, so that its version alone is stated.
         "huggingface": [word for word in extras["huggingface"] if not word.startswith("torch")],
     }[named]
@@ -246,6 +269,20 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     for line in makefile.splitlines():
         if "$(INSTALL)" in line or "uv pip install" in line:
             assert "--require-hashes -r" in line or "--no-deps -e ." in line or "torch==" in line
+
+
+def test_the_first_page_is_short_and_the_project_is_cited_as_it_is() -> None:
+    assert len((PROJECT_ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    cited = yaml.safe_load((PROJECT_ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    built = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text(encoding="utf-8"))
+    version = project["project"]["version"]
+    assert (cited["version"], built["version"]) == (version, version)
+    assert (cited["cff-version"], cited["license"]) == ("1.2.0", project["project"]["license"])
+    for work in [cited, *cited["references"]]:
+        assert {"type", "title", "authors"} <= work.keys()
+    changes = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert version in changes.split("\n## ", 2)[1]
 
 
 def test_nothing_large_or_private_is_committed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -74,6 +75,15 @@ def test_the_data_set_has_the_examples_of_the_published_reader(
             assert np.nanmin(charted, initial=1) >= 1
             assert np.nanmax(charted, initial=1) <= 6
     assert scored > 100
+
+
+def test_a_walk_puts_the_blocks_of_the_page_into_one_program(tmp_path: Path) -> None:
+    walk = (PROJECT_ROOT / "docs" / "first_icu.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^awk .*", walk, flags=re.MULTILINE)
+    (tmp_path / "docs").symlink_to(PROJECT_ROOT / "docs")
+    subprocess.run(line, shell=True, cwd=tmp_path, check=True)
+    program = (tmp_path / "train.py").read_text(encoding="utf-8")
+    assert program == DATASET + MODEL + SCORES
 
 
 # Cells by the column of their variable; what is no number is missing.

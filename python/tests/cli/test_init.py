@@ -1,0 +1,100 @@
+"""`init` lays the dbt project out whole, or leaves a folder as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from in_process import Main, main_in
+
+PARTS = ["dbt_project.yml", "demo", "macros", "models", "profiles.yml", "seeds", "tests"]
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    return main_in(monkeypatch, capsys)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_new_folder_gets_the_project_for_its_owner_only(
+    main: Main, tmp_path: Path, project_root: Path
+) -> None:
+    done = main("init", tmp_path / "my study")
+    assert done.code == 0, done.err
+    made = tmp_path / "my study"
+    assert names_in(made) == PARTS
+    kept = [project_root / part for part in PARTS]
+    expected = {part.name: part.read_bytes() for part in kept if part.is_file()}
+    for part in kept:
+        expected |= {f"{part.name}/{name}": data for name, data in files_below(part).items()}
+    assert files_below(made) == expected
+    assert not [path for path in made.rglob("*") if path.stat().st_mode & 0o077]
+    commands = done.out.partition("Next:\n")[2].splitlines()
+    assert commands == [f"  cd '{made}' && dbt build", "  python -m medeval doctor --task all"]
+
+
+def test_the_current_folder_keeps_what_it_has(
+    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv").mkdir()
+    # What a copy that was killed has left.
+    (tmp_path / ".incomplete" / "models").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    done = main("init", ".")
+    assert done.code == 0, done.err
+    assert names_in(tmp_path) == [".venv", *PARTS]
+    assert "Next:\n  dbt build\n" in done.out
+
+
+def test_files_in_the_way_are_named_and_left(main: Main, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "profiles.yml").symlink_to("nowhere")
+    done = main("init", tmp_path)
+    assert done.code == 2
+    assert f"{tmp_path} already has models, profiles.yml. Name another folder" in done.err
+    assert names_in(tmp_path) == ["models", "profiles.yml"]
+    done = main("init", Path(__file__))
+    assert (done.code, done.err.endswith("is a file. Name a new folder.\n")) == (2, True)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_full_disk_leaves_nothing(
+    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    rename = Path.rename
+
+    def full(path: Path, target: Path) -> Path:
+        if target.name == "seeds":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    folder = tmp_path / "study"
+    if there:
+        folder.mkdir()
+    monkeypatch.setattr(Path, "rename", full)
+    done = main("init", folder)
+    assert (done.code, done.err) == (
+        2,
+        f"medeval: {folder} cannot be written: No space left on device.\n",
+    )
+    assert list(tmp_path.rglob("*")) == ([folder] if there else [])
+
+
+def test_a_folder_without_a_project_says_how_to_get_one(
+    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = main("export")
+    assert done.code == 2
+    assert "or lay the project out: `python -m medeval init DIR`" in done.err
