@@ -38,6 +38,8 @@ WIDTH = 110
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
     r"|\b\d{8}T\d{6}Z|\b2\d{3}-\d\d-\d\d \d\d:\d\d UTC"
+    # A day in words, and the year of the last entry of BibTeX, which is the program's.
+    r"|\b\d{1,2} [A-Z][a-z]{2,8} 2\d{3}\b|(?<=^year = {)2\d{3}(?=}$)"
 )
 # A SHA-256, the UUID of a build, and the folder of an audit, named after the judges' addresses.
 _HASH = re.compile(
