@@ -48,6 +48,8 @@ def report(**given: Any) -> None:
         from medeval.reporting.figures import require_matplotlib
 
         require_matplotlib()
+        if given["figures"].exists() and not given["figures"].is_dir():
+            raise UserError(f"--figures {given['figures']} is a file; name a folder.")
     reports = []
     for path in runs:
         place = path / registry.SCORES if path.is_dir() else path
