@@ -47,6 +47,8 @@ def report(**given: Any) -> None:
         from medeval.reporting.figures import require_matplotlib
 
         require_matplotlib()
+        if given["figures"].exists() and not given["figures"].is_dir():
+            raise UserError(f"--figures {given['figures']} is a file; name a folder.")
     reports = read_reports(runs)
     if is_one:
         folder, one = runs[0] if runs[0].is_dir() else runs[0].parent, reports[0]

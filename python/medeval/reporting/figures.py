@@ -21,7 +21,8 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, task_lines
+from medeval.reporting.contents import Line, said, task_lines
+from medeval.reporting.pages import escaped
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.
@@ -121,8 +122,8 @@ def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
     for task_id in dict.fromkeys(found):
         results = [one for one in report.detailed_results if one.task_id == task_id]
         lines = task_lines(report, task_id, results)
-        about = results[-1].metadata.get("metrics", {}) if results else {}
-        labels = {name: str(one.get("label", name)) for name, one in about.items()}
+        about = said(results[-1].metadata, "metrics") if results else {}
+        labels = {name: str(said(about, name).get("label", name)) for name in about}
         if forest := metric_forest(lines, labels):
             yield task_id, forest
         seen = {"metrics"}
@@ -162,15 +163,16 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
 
 
 def caption(model: str, task_id: str, plot: Plot) -> str:
-    """Return what a reader must know of a figure, in a line."""
+    """Return what a reader must know of a figure, in a line of Markdown."""
     counts = [one for one in plot.n if one is not None]
     n = ""
     if counts and plot.kind in ("forest", "bars"):
         n = f"n = {max(counts):,}" if len(set(counts)) == 1 else ""
     of_line = f"Line: {plot.level_label}" if plot.level_label else ""
     made = f"95 % intervals: {plot.method.replace('_', ' ')}" if plot.method else ""
-    told = [f"{plot.title}, {task_id}, {model}", n, made, of_line]
-    return visible(" ".join([f"{one}." for one in told if one] + [plot.note]).strip())
+    about = [n, made, of_line] if plot.has_values() else []
+    told = [f"{one}." for one in (f"{plot.title}, {task_id}, {model}", *about) if one]
+    return escaped(" ".join([*told, plot.note]))
 
 
 def drawn(plot: Plot) -> dict[str, bytes]:

@@ -42,10 +42,9 @@ def tex_tables(report: BenchmarkReport, contents: Mapping[str, Any]) -> str:
     """
     # What tasks call their metrics, where that is not the key.
     labels = {
-        name: str(about["label"])
+        name: str(said(result.metadata, "metrics", name).get("label", name))
         for result in report.detailed_results
-        for name, about in said(result.metadata, "metrics").items()
-        if "label" in about
+        for name in said(result.metadata, "metrics")
     }
     functions = {"cells": cells, "row_of": row_of, "told_once": told_once, "slug": plot_name}
     return page("report.tex", contents=contents, labels=labels, tex=escaped_tex, **functions)
