@@ -2,7 +2,8 @@ with scores as (
     select * from {{ ref('stg_results__published_scores') }}
 ),
 
--- A model may have several runs of the same content; two of one moment are told apart by their ids.
+-- A model may have several runs of the same content. Which was scored last counts, by the moment and
+-- then by the id.
 runs_in_order as (
     select
         run_id,

@@ -61,6 +61,7 @@ def replace_runs(rows: Mapping[str, Rows], target: str | None = None) -> dict[st
     """
     root = project_root()
     chosen = load_target(target, root)
+    names = ", ".join(COLUMNS)
     places = ", ".join(f"${place}" for place in range(1, len(COLUMNS) + 1))
     command = build_command(_FLOOR, chosen.name)
     before = {}
@@ -77,6 +78,7 @@ def replace_runs(rows: Mapping[str, Rows], target: str | None = None) -> dict[st
             ((count,),) = warehouse.execute(f"select count(*) {ours}", [run_id])
             warehouse.execute(f"delete {ours}", [run_id])
             for row in of_run:
-                warehouse.execute(f"insert into {relation} values ({places})", row)  # noqa: S608
+                statement = f"insert into {relation} ({names}) values ({places})"  # noqa: S608
+                warehouse.execute(statement, row)
             before[run_id] = int(count)
     return before

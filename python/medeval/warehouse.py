@@ -342,9 +342,9 @@ class WritableWarehouse(Warehouse):
             UserError: the engine refused the statement.
         """
         try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql, [*parameters])
-                return list(cursor.fetchall()) if cursor.description else []
+            # A cursor of DuckDB would be a connection of its own, outside the transaction.
+            done = self._connection.execute(sql, [*parameters])
+            return list(done.fetchall()) if done.description else []
         except self._error as error:
             told = shown_line(self.target, error)
             raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None

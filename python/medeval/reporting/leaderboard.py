@@ -152,7 +152,7 @@ class Boards:
     def overview(self) -> tuple[list[Column], list[tuple[str, list[Row | None]]]]:
         """Return models by tasks: the columns, and by model the rows that stand in them.
 
-        It is the newest run of the model. One column is no overview, and has no rows.
+        It is the run of the model that was scored last. One column is no overview, and has no rows.
         """
         columns = [
             Column(task, self.title(place, task), board.heading(board.by), place)

@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import yaml
 from builds import Build
@@ -172,6 +173,20 @@ def test_without_a_warehouse_and_with_a_run_twice_it_says_what_to_do(tmp_path: P
     done = run_medeval("publish", run, run, env=env)
     assert done.returncode == 2
     assert "the run x-a is named twice" in done.stderr
+
+
+def test_a_table_of_others_is_refused_and_keeps_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "medeval.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("create schema results")
+        connection.execute("create table results.published_scores as select 'x-a' as run_id")
+    run = scored_run(tmp_path / "runs", "x", 0.5)
+    done = run_medeval("publish", run, env={"MEDEVAL_DUCKDB": str(path)})
+    assert done.returncode == 2
+    assert "DuckDB stopped with" in done.stderr
+    with duckdb.connect(path, read_only=True) as connection:
+        rows = connection.execute("select run_id from results.published_scores").fetchall()
+    assert rows == [("x-a",)]
 
 
 def test_the_source_has_the_columns_that_are_published() -> None:
