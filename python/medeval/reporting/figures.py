@@ -55,7 +55,7 @@ STYLE: Any = {
     "legend.fontsize": 7.0,
     "legend.frameon": False,
     "lines.linewidth": 1.0,
-    "lines.markersize": 4.0,
+    "lines.markersize": 3.0,
     "hatch.linewidth": 0.4,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
@@ -123,7 +123,7 @@ def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
         results = [one for one in report.detailed_results if one.task_id == task_id]
         lines = task_lines(report, task_id, results)
         about = said(results[-1].metadata, "metrics") if results else {}
-        labels = {name: str(said(about, name).get("label", name)) for name in about}
+        labels = {name: str(said(about, name).get("label", _words(name))) for name in about}
         if forest := metric_forest(lines, labels):
             yield task_id, forest
         seen = {"metrics"}
@@ -141,7 +141,7 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         return None
     # With a space at which no line is broken.
     arrows = {"lower": "\u00a0\u2193", "neither": ""}
-    others = [(labels or {}).get(one.name, one.name) for one in kept if one not in fitting]
+    others = [(labels or {}).get(one.name, _words(one.name)) for one in kept if one not in fitting]
     ends = [one.interval for one in fitting]
     lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])
     return Plot(
@@ -153,13 +153,19 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         high=[one.high if one else None for one in ends] if any(ends) else [],
         n=[one.n for one in fitting],
         labels=[
-            (labels or {}).get(one.name, one.name) + arrows.get(one.direction, "\u00a0\u2191")
+            (labels or {}).get(one.name, _words(one.name))
+            + arrows.get(one.direction, "\u00a0\u2191")
             for one in fitting
         ],
         limits=(min(0.0, lowest), 1.0),
         method=", ".join(sorted({one.method for one in ends if one and one.method})),
         note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
     )
+
+
+def _words(key: str) -> str:
+    """Return the name of a metric in words, between which a line may be broken."""
+    return key.replace("_", " ")
 
 
 def caption(model: str, task_id: str, plot: Plot) -> str:
@@ -295,6 +301,7 @@ def _calibration(figure: Any, plot: Plot) -> None:
     _compared(axes, plot)
     below.bar(plot.x, [one or 0 for one in plot.n], width=0.03, color=RED, linewidth=0)
     below.set_yscale("log")
+    below.set_ylim(bottom=1)
     ticker = import_module("matplotlib.ticker")
     below.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     below.yaxis.set_minor_formatter(ticker.NullFormatter())
