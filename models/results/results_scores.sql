@@ -2,7 +2,7 @@ with scores as (
     select * from {{ ref('stg_results__published_scores') }}
 ),
 
--- A model may have several runs of the same content. Which was scored last counts, by the moment and
+-- A model may have several runs of the same content. The one scored last counts, by the moment and
 -- then by the id.
 runs_in_order as (
     select
