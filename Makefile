@@ -55,6 +55,9 @@ demo: .venv/ready
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
 	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-cdm-demo | tail -1)" --out exports/cdm_report.html
 	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-phenotyping-logistic | tail -1)" --out exports/phenotyping_report.html
+	$(DEMO) $(BIN)/python -m medeval leaderboard runs --out exports/leaderboard.html
+	$(DEMO) $(BIN)/python -m medeval publish runs
+	$(DEMO) $(BIN)/dbt --quiet build --select results
 
 check: setup
 	$(BIN)/ruff check .
