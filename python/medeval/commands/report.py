@@ -53,15 +53,7 @@ def report(**given: Any) -> None:
     if is_one:
         folder, one = runs[0] if runs[0].is_dir() else runs[0].parent, reports[0]
         place = given["out"] or folder / f"report.{form or 'html'}"
-        tasks = dict.fromkeys([*one.task_scores, *(each.task_id for each in one.detailed_results)])
-        write_report(
-            one,
-            place,
-            form,
-            show_text=given["show_text"],
-            abouts={task: registry.about(task) for task in tasks},
-            asked_with=options_of(folder),
-        )
+        write_report(one, place, form, show_text=given["show_text"], **_told(one, folder))
     else:
         place = write_leaderboard(runs, given["out"] or Path(f"leaderboard.{form or 'html'}"))
     print(place)
@@ -70,6 +62,20 @@ def report(**given: Any) -> None:
         if len(set(names)) < len(names):
             names = [f"{place}_{name}" for place, name in enumerate(names, start=1)]
         _draw(dict(zip(names, reports, strict=True)), given["figures"])
+
+
+def page_of(report: BenchmarkReport, folder: Path, *, show_text: bool = False) -> str:
+    """Return the page of a run's report."""
+    from medeval.reporting.report import rendered
+
+    return rendered(report, "html", show_text=show_text, **_told(report, folder))
+
+
+def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:
+    """Return what a report does not say itself: of its benchmarks, and of its run's options."""
+    tasks = [*report.task_scores, *(each.task_id for each in report.detailed_results)]
+    abouts = {task: registry.about(task) for task in dict.fromkeys(tasks)}
+    return {"abouts": abouts, "asked_with": options_of(folder)}
 
 
 def _draw(reports: Mapping[str, BenchmarkReport], folder: Path) -> None:

@@ -209,7 +209,7 @@ def _task_part(
         n_items=count or len(lists["input_ids"]) if results else None,
         # Predictions are scored without any item in the report.
         n_scored=count or max((line.n or 0 for line in lines), default=0),
-        items=list(islice(_items(last), MOST_ITEMS)) if may_show else [],
+        items=list(islice(items_of(last), MOST_ITEMS)) if may_show else [],
         n_hidden=max(0, count - MOST_ITEMS) if may_show else 0,
         is_withheld=bool(count) and not may_show,
     )
@@ -276,11 +276,11 @@ def _spent(result: EvaluationResult) -> str:
     return f"{tokens[0]:,} tokens in, {tokens[1]:,} out; cost {charged}"
 
 
-def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
+def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result with what was asked and answered, as text."""
     count, told = result.item_count(), result.metadata
     columns = [
-        told.get("input_ids") or range(count),
+        told.get("input_ids") or [None] * count,
         *(result.inputs, result.model_outputs, told.get("item_outcomes") or []),
     ]
     for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
@@ -288,8 +288,9 @@ def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
             "\n".join(f"{key}: {_text(value)}" for key, value in (row or {}).items())
             for row in (asked, output)
         )
+        own = (value for key, value in (asked or {}).items() if key == "id" or key.endswith("_id"))
         yield {
-            "id": str(index if name is None else name),
+            "id": str(next(own, index) if name is None else name),
             **dict(zip(("shown", "output"), texts, strict=True)),
             "outcome": str(outcome or ""),
             "scores": {
