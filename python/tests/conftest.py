@@ -25,7 +25,7 @@ settings.register_profile("all", deadline=None, suppress_health_check=[HealthChe
 # The same few examples in every run.
 settings.register_profile("fast", settings.get_profile("all"), max_examples=15, derandomize=True)
 
-_KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED"}
+_KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED", "MEDEVAL_REQUIRE_BROWSER"}
 _ENGINES = ("duckdb", "postgres")
 
 

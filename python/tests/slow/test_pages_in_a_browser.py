@@ -1,0 +1,220 @@
+"""Pages in a real browser: what can be clicked, who can use them, and that nothing leaves them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from commands import PROJECT_ROOT, run_medeval
+from playwright.sync_api import Browser, Page, sync_playwright
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = "<script>document.title='taken'</script>\x07 \u202egpj.exe <img src=x onerror=alert(1)>"
+N = 120
+
+
+def result(model: str, n: int = N) -> dict[str, object]:
+    right = [float(place % 3 != 0) for place in range(n)]
+    outputs = [HOSTILE, "long " * 200_000, *(f"{model} says {place}" for place in range(2, n))]
+    low, high = 0.58, 0.74
+    intervals = {
+        name: {"value": value, "low": low, "high": high, "level": 0.95, "method": "wilson", "n": n}
+        for name, value in (("exact", 0.667), ("partial", 0.7))
+    }
+    grid = [0.0, 0.25, 0.5, 0.75, 1.0]
+    plots = [
+        {
+            "kind": "curve", "name": "roc", "title": "ROC", "x_label": "1 - specificity",
+            "y_label": "sensitivity", "x": grid, "y": [0.0, 0.5, 0.7, 0.9, 1.0],
+            "low": [0.0, 0.4, 0.6, 0.8, 1.0], "high": [0.1, 0.6, 0.8, 1.0, 1.0],
+            "has_diagonal": True,
+        },
+        {
+            "kind": "calibration", "name": "calibration", "title": "Calibration",
+            "x_label": "predicted", "y_label": "observed", "x": [0.2, 0.6], "y": [0.25, None],
+            "low": [0.2, None], "high": [0.3, None], "n": [40, None],
+        },
+        {
+            "kind": "bars", "name": "by_label", "title": "By label", "labels": ["first", "second"],
+            "y": [0.4, None], "low": [0.3, None], "high": [0.5, None],
+        },
+        {
+            "kind": "confusion", "name": "bins", "title": "Bins", "labels": ["0-1", "1-2"],
+            "x_label": "predicted", "y_label": "observed", "cells": [[30, None], [0, 12]],
+        },
+    ]  # fmt: skip
+    return {
+        "model_id": model,
+        "task_id": "quiz",
+        "inputs": [{"id": f"q{place}", "question": f"Question {place}?"} for place in range(n)],
+        "model_outputs": [{"answer": one} for one in outputs],
+        "item_scores": {"exact": right, "partial": [(1 + one) / 2 for one in right]},
+        "metrics_results": {"exact": sum(right) / n, "partial": 0.7},
+        "intervals": intervals,
+        "metadata": {
+            "headline": "exact",
+            "status": "ok",
+            "task_hash": "a" * 64,
+            "data_class": "open",
+            "metrics": {"exact": {"n": n}, "partial": {"n": n}},
+            "outcomes": {"asked": n, "answered": n - 20, "refused": 20},
+            "item_outcomes": ["refused"] * 20 + ["answered"] * (n - 20),
+            "warnings": ["Many replies were refused."],
+            "tables": [{"title": "by field", "columns": ["field", "n"], "rows": [["a", "60"]]}],
+            "plots": plots,
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages") / "runs"
+    for name, model in (("1-quiz-A", "A"), ("2-quiz-B", "B")):
+        (folder / name).mkdir(parents=True)
+        told = {"task": "quiz", "model": model}
+        (folder / name / "run.json").write_text(json.dumps(told), encoding="utf-8")
+        one = result(model)
+        scores = {"quiz": one["metrics_results"]}
+        report = {"model_id": model, "detailed_results": [one], "task_scores": scores}
+        report["overall_scores"] = one["metrics_results"]
+        (folder / name / "scores.json").write_text(json.dumps(report), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        reason = "there is no Chromium; Debian has it as the package chromium"
+        if os.environ.get("MEDEVAL_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        one = playwright.chromium.launch(executable_path=program, args=flags)
+        yield one
+        one.close()
+
+
+class Opened:
+    """A page, what its console said, and what it asked for."""
+
+    def __init__(self, browser: Browser, address: str, **how: object) -> None:
+        self.context = browser.new_context(**how)  # type: ignore[arg-type]
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+
+    def close(self) -> None:
+        self.context.close()
+
+
+@pytest.fixture(scope="module")
+def report(runs: Path) -> Path:
+    place = runs.parent / "report.html"
+    done = run_medeval("report", runs / "1-quiz-A", "--out", place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture(scope="module")
+def board(runs: Path) -> Path:
+    place = runs.parent / "leaderboard.html"
+    done = run_medeval("leaderboard", runs, "--out", place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def test_items_are_searched_and_filtered(browser: Browser, report: Path) -> None:
+    one = Opened(browser, report.as_uri())
+    page, rows = one.page, "details.items tbody tr:visible"
+    assert page.locator(rows).count() == 0
+    page.get_by_text("Items", exact=True).click()
+    assert page.locator(rows).count() == N
+    page.get_by_label("Outcome").select_option("refused")
+    assert page.locator(rows).count() == 20
+    page.get_by_label("Search").fill("A says 7")
+    assert page.locator(rows).count() == 1
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Outcome").select_option("")
+    page.get_by_label("Score").select_option(label="exact below 1")
+    assert page.locator(rows).count() == N // 3
+    assert page.get_by_role("status").inner_text() == f"{N // 3} of {N}"
+    # What models write is text, however it looks.
+    assert page.title() != "taken"
+    assert "<script>document.title='taken'</script>" in page.locator("main").inner_text()
+    assert one.said == []
+    assert one.asked == [report.as_uri()]
+    one.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["report", "board"])
+def test_pages_can_be_used_by_all(
+    browser: Browser, name: str, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    place: Path = request.getfixturevalue(name)
+    # The script that looks is not of the page, whose rules would keep it out.
+    one = Opened(browser, place.as_uri(), color_scheme=scheme, bypass_csp=True)
+    for summary in one.page.locator("summary").all():
+        summary.click()
+    found = Axe().run(one.page).response["violations"]
+    serious = [
+        (each["id"], each["nodes"][0]["html"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+    one.close()
+
+
+@pytest.mark.parametrize("name", ["report", "board"])
+def test_pages_fit_a_phone_and_paper(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    place: Path = request.getfixturevalue(name)
+    one = Opened(browser, place.as_uri(), viewport={"width": 390, "height": 844})
+    wide = "document.documentElement.scrollWidth"
+    assert one.page.evaluate(wide) <= 390
+    one.page.emulate_media(media="print")
+    assert one.page.locator("h1").is_visible()
+    assert len(one.page.pdf()) > 10_000
+    assert one.said == []
+    assert one.asked == [place.as_uri()]
+    one.close()
+
+
+def test_runs_are_sorted_searched_and_compared(browser: Browser, runs: Path) -> None:
+    command = [sys.executable, "-m", "medeval", "view", str(runs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT) as served:
+        assert served.stdout is not None
+        address = served.stdout.readline().strip()
+        one = Opened(browser, address)
+        page, first = one.page, "tbody tr:visible >> nth=0"
+        assert page.locator(first).inner_text().startswith("2-quiz-B")
+        page.get_by_role("button", name="run", exact=True).click()
+        assert page.locator(first).inner_text().startswith("1-quiz-A")
+        page.get_by_label("Search").fill("quiz-B")
+        assert page.locator("tbody tr:visible").count() == 1
+        page.get_by_label("Search").fill("")
+        page.get_by_label("1-quiz-A as A").check()
+        page.get_by_label("2-quiz-B as B").check()
+        page.get_by_role("button", name="Compare").click()
+        page.wait_for_url("**/compare?**")
+        assert "both right" in page.locator("main").inner_text()
+        assert one.said == []
+        assert all(each.startswith(address) for each in one.asked)
+        one.close()
+        served.terminate()
