@@ -46,6 +46,17 @@ def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["yier", "results"])
+def test_a_warehouse_that_is_called_as_a_schema_of_it_is_refused(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.duckdb"
+    done = run_dbt("seed", "--select", "yier", env={"MEDEVAL_DUCKDB": str(file)})
+    assert done.returncode != 0
+    told = " ".join(done.stdout.split())
+    assert f"is called {name}, as is a schema in it" in told
+    assert "such as medeval.duckdb" in told
+
+
+@pytest.mark.slow
 def test_a_text_that_says_false_is_false(built: Worked) -> None:
     def regions(value: object) -> list[tuple[Any, ...]]:
         variables = json.dumps({"pelvis_as_abdomen": value})
