@@ -12,7 +12,7 @@ INSTALL := python -m pip install --quiet --no-build-isolation
 # Compiled once, not again by each process of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test test-all test-extras docs bench lock
+.PHONY: setup demo check test test-all test-extras docs parity bench lock
 
 # A warehouse that is there is the user's.
 setup: .venv/ready $(if $(wildcard medeval.duckdb),,medeval.duckdb)
@@ -111,6 +111,10 @@ docs: setup .venv-docs/ready
 	.venv-docs/bin/$(INSTALL) --require-hashes -r constraints-build.txt
 	.venv-docs/bin/$(INSTALL) --require-hashes -r constraints-docs.txt
 	touch $@
+
+# How far scores are from those of the reference programs, in docs/parity.md.
+parity: setup
+	$(BIN)/python tools/parity.py
 
 bench: setup
 	$(BIN)/python -m benchmarks.mimic3
