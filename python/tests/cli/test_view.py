@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ class Served:
         return answer.status, answer.read().decode("utf-8")
 
     def close(self) -> tuple[int, str]:
-        self.process.send_signal(signal.SIGINT)
+        self.process.terminate()
         _, errors = self.process.communicate(timeout=20)
         return self.process.returncode, errors
 
@@ -148,9 +147,9 @@ def test_a_new_run_changes_the_state(served: Served, folder: Path) -> None:
     assert "6-quiz-D" in served.get("")[1]
 
 
-def test_text_is_shown_if_asked_and_ctrl_c_ends_it(folder: Path) -> None:
+def test_text_is_shown_if_asked_and_a_request_to_end_ends_it(folder: Path) -> None:
     one = Served(folder, "--show-text")
     assert "chest pain" in one.get("compare?a=3-notes-A&b=4-notes-B")[1]
     code, errors = one.close()
-    assert code == 130
+    assert code == 143
     assert "Traceback" not in errors

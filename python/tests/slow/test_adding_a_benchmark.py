@@ -121,15 +121,22 @@ def test_a_record_does_not_choose_the_code_that_is_run(checkout: Path) -> None:
 
 
 def test_an_installed_package_has_the_task_under_its_name(checkout: Path, tmp_path: Path) -> None:
-    (entry,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    entry, words = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     about = tmp_path / "abbreviations-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: abbreviations\nVersion: 1\n")
     points = entry.replace('project.entry-points."medeval.tasks"', "medeval.tasks")
     (about / "entry_points.txt").write_text(points.replace('"', ""))
     (tmp_path / "abbreviations.py").write_text(FILES["abbreviations.py"])
+    # The checkout has the page's module too, and comes first where commands run in it.
+    for folder in (tmp_path, checkout):
+        (folder / "about.toml").write_text(words)
     path = str(tmp_path)
     assert "abbreviations" in medeval(checkout, "tasks", path=path)
     medeval(checkout, "run", "--task", "abbreviations", "--model", "demo", "--out", "4", path=path)
     scored = medeval(checkout, "score", run_of(checkout, "4"), "--json", path=path)
     assert json.loads(scored)["task_scores"]["abbreviations"]["accuracy"] == 0.0
+    medeval(checkout, "report", run_of(checkout, "4"), "--out", "report.html", path=path)
+    page = (checkout / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r"<h1>(.*?)</h1>", page) == ["Abbreviations"]
+    assert "The meaning is right in 0 of 6 abbreviations" in page
