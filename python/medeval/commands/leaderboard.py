@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags
-from medeval.errors import UserError
+from medeval.commands.scored_runs import read_reports, require_whole, scored_runs
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
-from medeval.tasks import registry
-from medeval.terminal import require_writable, warn
-
-if TYPE_CHECKING:
-    from medeval.models.benchmark_report import BenchmarkReport
+from medeval.terminal import require_writable
 
 _PAGE = Path("leaderboard")
 _OUTPUT = Path("-")
@@ -79,63 +74,6 @@ def publish(**given: Any) -> None:
     for run_id, before in replace_runs(rows, given["target"]).items():
         instead = f", in place of {before:,}" if before else ""
         print(f"published {run_id}: {len(rows[run_id]):,} rows{instead}")
-
-
-def scored_runs(paths: Sequence[Path]) -> list[Path]:
-    """Return the runs that are named; of a folder of runs those that are scored.
-
-    Raises:
-        UserError: a folder that holds none.
-    """
-    found: list[Path] = []
-    for path in paths:
-        below = sorted(each.parent for each in path.glob("*/run.json")) if path.is_dir() else []
-        if not below or (path / registry.SCORES).is_file():
-            found.append(path)
-            continue
-        scored = [run for run in below if (run / registry.SCORES).is_file()]
-        if not scored:
-            raise UserError(f"No run in {path} is scored. `{command_of('score', below[0])}`.")
-        if left := len(below) - len(scored):
-            warn(f"{left:,} runs of {path} are not scored and left out")
-        found += scored
-    return found
-
-
-def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
-    """Return the reports of scored runs, or of report files.
-
-    Raises:
-        UserError: a run that is not scored, or a file that is no report.
-    """
-    from medeval.models.benchmark_report import BenchmarkReport
-
-    reports = []
-    for path in runs:
-        place = path / registry.SCORES if path.is_dir() else path
-        if not place.is_file():
-            again = command_of("score", "--task", "TASK", path)
-            raise UserError(f"There is no {place}. Score the run first: `{again}`.")
-        try:
-            reports.append(BenchmarkReport.from_file(place))
-        except ValueError as error:
-            raise UserError(f"{place} is no report of a benchmark: {error}") from None
-    return reports
-
-
-def require_whole(runs: Sequence[Path], reports: Sequence[BenchmarkReport]) -> None:
-    """Stop at a run of which items were never asked: it has no place beside others.
-
-    Raises:
-        UserError: naming the run, and how it goes on.
-    """
-    for path, one in zip(runs, reports, strict=True):
-        missing = sum(each.metadata.get("not_asked", 0) for each in one.detailed_results)
-        if missing:
-            raise UserError(
-                f"{missing:,} items of {path} were never asked: it has no place beside others"
-                f" before it is whole. `{command_of('run', '--resume', path)}`."
-            )
 
 
 def _median_seconds(run: Path) -> float | None:

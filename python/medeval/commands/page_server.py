@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from medeval.commands.leaderboard import read_reports
 from medeval.commands.report import page_of
+from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.leaderboard import read_reports, write_leaderboard
+from medeval.commands.leaderboard import write_leaderboard
 from medeval.commands.options import command_flags
+from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS, options_of
