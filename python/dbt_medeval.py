@@ -46,7 +46,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
-from medeval.tasks.cdm.cases import check_absent_tables, check_unnamed_list
+from medeval.tasks.cdm.build_checks import check_absent_tables, check_unnamed_list
 from medeval.warehouse import kind_of_fault, schema_name, shown
 
 

@@ -245,7 +245,7 @@ def sources(root: Path) -> dict[str, Source]:
 
 def _declared(root: Path) -> list[dict[str, Any]]:
     files = sorted(root.glob("models/*/staging/_*__sources.yml"))
-    entries = [entry for path in files for entry in _yaml(path)["sources"]]
+    entries = [entry for path in files for entry in read_yaml(path)["sources"]]
     for entry in entries:
         entry["schema_variable"] = re.sub(r".*var\('(\w+)'\).*", r"\1", entry["schema"])
         for table in entry["tables"]:
@@ -275,7 +275,7 @@ def project_root(start: Path | None = None) -> Path:
 def find_project(folder: Path) -> Path | None:
     """Return the project `medeval`: the dbt project in a folder, or one of its packages."""
     try:
-        read = _yaml(folder / "dbt_project.yml")
+        read = read_yaml(folder / "dbt_project.yml")
     except (OSError, ValueError):
         return None
     project = read if isinstance(read, dict) else {}
@@ -287,15 +287,15 @@ def find_project(folder: Path) -> Path | None:
 
 def project_variable(name: str, root: Path | None = None) -> Any:
     """Return a dbt variable's default from dbt_project.yml (for example ``mimic3_schema``)."""
-    return _yaml((root or project_root()) / "dbt_project.yml")["vars"][name]
+    return read_yaml((root or project_root()) / "dbt_project.yml")["vars"][name]
 
 
-def _yaml(path: Path) -> Any:
+def read_yaml(path: Path) -> Any:
     """Return what a file of YAML holds; a ValueError where it is none."""
     import yaml
 
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -346,7 +346,7 @@ def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> N
         UserError: naming the variable, what it is and what it can be, or the name that is meant.
     """
     of_project, ours = (
-        _yaml(folder / "dbt_project.yml").get("vars") or {} for folder in (project, package)
+        read_yaml(folder / "dbt_project.yml").get("vars") or {} for folder in (project, package)
     )
     scoped = {**of_project.get(PACKAGE, {}), **given.get(PACKAGE, {})}
     # A variable of another project is its own, unless it is much like one of ours.

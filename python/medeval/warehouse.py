@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.sources import project_root
+from medeval.sources import project_root, read_yaml
 
 # Engines and readers of the profile are imported where they are needed: `--help` needs none.
 if TYPE_CHECKING:
@@ -61,11 +61,9 @@ def load_target(
     Raises:
         UserError: an unknown target, or a setting that cannot be rendered.
     """
-    import yaml
     from jinja2 import Environment, StrictUndefined, TemplateError
 
     root = root or project_root()
-    profile = yaml.safe_load((root / "profiles.yml").read_text(encoding="utf-8"))["medeval"]
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
     environment.filters["as_number"] = int
 
@@ -84,6 +82,7 @@ def load_target(
         return value
 
     try:
+        profile = read_yaml(root / "profiles.yml")["medeval"]
         chosen = name or str(render(profile["target"]))
         outputs = profile["outputs"]
         if chosen not in outputs:

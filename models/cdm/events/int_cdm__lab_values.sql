@@ -30,24 +30,19 @@ shown as (
     from lab_events
 ),
 
--- A flag or a comment may be masked as well: then there is no value.
+-- A flag or a comment may be masked as well: then there is no value. What else the row says stays in
+-- the events: few of the numbered results are shown.
 valued as (
     select
         coalesce(shown.hadm_id, event_admissions.hadm_id) as hadm_id,
         shown.labevent_id,
         shown.itemid,
         d_labitems.itemid is not null as has_known_item,
-        shown.valuenum,
-        shown.value,
         case
             when shown.first_origin = 'valuenum' or shown.first_text <> '___'
                 then shown.first_origin
         end as value_origin,
         case when shown.first_text <> '___' then shown.first_text end as value_text,
-        shown.valueuom,
-        shown.ref_range_lower,
-        shown.ref_range_upper,
-        shown.flag,
         shown.charttime,
         shown.storetime
     from shown

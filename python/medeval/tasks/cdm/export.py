@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from medeval.builds import newest_build
@@ -39,6 +39,8 @@ CASES, ISSUES, SETTINGS = "cdm_cases", "cdm_case_issues", "cdm_build_settings"
 LAB_TESTS, DATA_CLASS = "cdm_lab_test_mapping", "cdm_data_class"
 _EVENTS = ("lab_results", "microbiology_events", "radiology_reports")
 _READ = tomllib.loads((Path(__file__).parent / "data" / "export.toml").read_text("utf-8"))
+# Times to the second, without a zone; a number that is none is null.
+_LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS
 _PARTS: dict[str, dict[str, str]] = _READ["parts"]
 Case = dict[str, Any]
 
@@ -152,10 +154,10 @@ def _write(
             advance(1)
             if case["hadm_id"] in skipped:
                 continue
-            text = indented(case if beside else case | about, 4)
-            benchmark.write(((",\n    " if pathologies else "    ") + text).encode(), 1)
             # A line break inside a text is written `\n`, so each one here is between two values.
-            lines.write((" ".join(map(str.lstrip, text.split("\n"))) + "\n").encode(), 1)
+            parts = orjson.dumps(case if beside else case | about, option=_LAYOUT).split(b"\n")
+            benchmark.write((b",\n    " if pathologies else b"    ") + b"\n    ".join(parts), 1)
+            lines.write(b" ".join(map(bytes.lstrip, parts)) + b"\n", 1)
             if beside:
                 line = json.dumps({"hadm_id": case["hadm_id"], **about}, ensure_ascii=False)
                 beside.write(f"{line}\n".encode(), 1)
@@ -226,8 +228,12 @@ def read_cases(
             "demographics": {name: row[name] for name in age} if row["has_demographics"] else None,
             "history_of_present_illness": row["history_of_present_illness"] or "",
             "lab_results": [_lab_result(lab, whole) for lab in labs],
-            "microbiology_events": [_event("microbiology_events", one) for one in cultures],
-            "radiology_reports": [_event("radiology_reports", one) for one in reports],
+            "microbiology_events": [
+                _named(_PARTS["microbiology_events"]["columns"], one[2:]) for one in cultures
+            ],
+            "radiology_reports": [
+                _named(_PARTS["radiology_reports"]["columns"], one[2:]) for one in reports
+            ],
             "physical_exams": row["physical_exams"] or "",
             "ground_truth": {
                 "primary_diagnosis": [title for _, _, title, is_primary in diagnoses if is_primary],
@@ -276,52 +282,16 @@ def _lab_result(row: Row, whole: bool) -> Case:
         "category": category,
         "value": f"{value} {unit}" if is_charted and None not in (value, unit) else value,
         **({"unit": unit, "flag": flag} if whole else {}),
-        "ref_range_lower": low if low is not None and math.isfinite(low) else None,
-        "ref_range_upper": high if high is not None and math.isfinite(high) else None,
-        "charttime": _moment(time),
+        "ref_range_lower": low,
+        "ref_range_upper": high,
+        "charttime": time,
         "sequence_num": sequence_num,
     }
-
-
-def _event(kind: str, row: Row) -> Case:
-    """Return a culture or report, `charttime` as text to the second."""
-    case = _named(_PARTS[kind]["columns"], row[2:])
-    return {**case, "charttime": _moment(case["charttime"])}
-
-
-def _moment(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat(timespec="seconds")
 
 
 def _named(columns: str, row: Row) -> Case:
     """Return a row by the names of its columns."""
     return dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
-
-
-def indented(value: Any, indent: int) -> str:
-    """Return a value as `json.dumps(..., indent=2, ensure_ascii=False)` has it at a depth.
-
-    Python indents slowly, so flat objects go through its fast encoder, with line breaks for
-    separators.
-
-    Args:
-        value: what JSON has; an object in a list holds neither objects nor lists.
-        indent: blanks before the line on which it ends.
-    """
-    outer, inner = "\n" + " " * indent, "\n" + " " * (indent + 2)
-    if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
-        members = (f'"{name}": {indented(each, indent + 2)}' for name, each in value.items())
-        return f"{{{inner}{f',{inner}'.join(members)}{outer}}}"
-    if not value or not isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    is_rows = isinstance(value, list) and isinstance(value[0], dict)
-    between = f"{inner}  " if is_rows else inner
-    text = json.JSONEncoder(ensure_ascii=False, separators=(f",{between}", ": ")).encode(value)
-    if is_rows:
-        # No text has a line break as it stands, so that each one here is between two values.
-        rows = text[2:-2].replace(f"}},{between}{{", f"{inner}}},{inner}{{{between}")
-        text = f"[{{{between}{rows}{inner}}}]"
-    return f"{text[0]}{inner}{text[1:-1]}{outer}{text[-1]}"
 
 
 def float8_text(number: float) -> str:
