@@ -30,8 +30,8 @@ shown as (
     from lab_events
 ),
 
--- A flag or a comment may be masked as well: then there is no value. What else the row says stays in
--- the events: few of the numbered results are shown.
+-- A flag or a comment may be masked as well: then there is no value. What else the row says stays
+-- in the events: few of the numbered results are shown.
 valued as (
     select
         coalesce(shown.hadm_id, event_admissions.hadm_id) as hadm_id,
