@@ -191,6 +191,29 @@ def test_every_page_is_in_the_site_which_needs_nothing_of_others() -> None:
     assert addresses == []
 
 
+def test_every_setting_is_on_the_page_of_settings() -> None:
+    page = (PROJECT_ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([A-Za-z0-9_]+)`", page))
+    places = ["profiles.yml", "dbt_project.yml", "models", "python/medeval"]
+    files = [
+        file for one in places for file in [PROJECT_ROOT / one, *(PROJECT_ROOT / one).rglob("*")]
+    ]
+    read = {
+        name
+        for file in files
+        if file.suffix in (".py", ".yml", ".toml")
+        for name in re.findall(
+            r"\b(?:MEDEVAL|PG)_?[A-Z0-9_]*[A-Z0-9]\b", file.read_text(encoding="utf-8")
+        )
+    }
+    assert len(read) > 15
+    assert read - listed == set()
+    variables = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text(encoding="utf-8"))[
+        "vars"
+    ]
+    assert {*variables} - listed == set()
+
+
 TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
 
 
