@@ -16,11 +16,14 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.plots import read_plots
 from medeval.models.scores import Interval
 from medeval.reporting.pages import shown
+from medeval.text import visible
 
 Kind = Literal["metric", "category", "combined"]
 LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
-# More would make a page that no browser opens gladly; the JSON report has all.
+# Rows that a page has without its script, which finds and shows the others, so many at a time.
 MOST_ITEMS = 200
+# Characters of the others' text: more would make a page that no browser opens gladly.
+MOST_TEXT = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ def contents_of(
         "version": report.metadata.get("medeval_version") or "",
         "overall": overall_lines(report, [task.lines for task in tasks]),
         "tasks": tasks,
+        "step": MOST_ITEMS,
         "outcomes": _summed(task.outcomes for task in tasks),
     }
 
@@ -189,6 +193,8 @@ def _task_part(
     }
     name, error = told.get("task_name") or "", said(told, "error")
     lines, failed = task_lines(report, task_id, results), said(told, "usage", "errors")
+    items = list(items_of(last)) if may_show else []
+    more = _rows(items[MOST_ITEMS:])
     return SimpleNamespace(
         **lists,
         about=about,
@@ -209,8 +215,10 @@ def _task_part(
         n_items=count or len(lists["input_ids"]) if results else None,
         # Predictions are scored without any item in the report.
         n_scored=count or max((line.n or 0 for line in lines), default=0),
-        items=list(islice(items_of(last), MOST_ITEMS)) if may_show else [],
-        n_hidden=max(0, count - MOST_ITEMS) if may_show else 0,
+        items=items[:MOST_ITEMS],
+        more=more,
+        item_outcomes=sorted({one["outcome"] for one in items} - {""}),
+        n_without_text=sum(not row[1] and not row[2] for row in more),
         is_withheld=bool(count) and not may_show,
     )
 
@@ -299,6 +307,17 @@ def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
                 if index < len(scores)
             },
         }
+
+
+def _rows(items: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Return items as the script of a page takes them: id, input, output, outcome, scores."""
+    rows, room = [], MOST_TEXT
+    for one in items:
+        room -= len(one["shown"]) + len(one["output"])
+        texts = (one["shown"], one["output"]) if room >= 0 else ("", "")
+        cells = (one["id"], *texts, one["outcome"], *one["scores"].values())
+        rows.append([visible(cell) for cell in cells])
+    return rows
 
 
 def _text(value: Any) -> str:

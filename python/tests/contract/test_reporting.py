@@ -135,7 +135,7 @@ def test_a_report_that_was_made_by_hand_is_shown_as_far_as_it_goes() -> None:
 
 def test_a_page_holds_so_many_items_and_says_how_many_more(tmp_path: Path) -> None:
     report = evaluate(tmp_path, right_below(2), [questions(MOST_ITEMS + 3)])
-    assert "3 more items are in the JSON report." in rendered(report, "html")
+    assert "3 more items are found by search and filters" in rendered(report, "html")
     # The mean of several results has no interval of one of them.
     assert contents_of(report)["tasks"][0].lines[0].interval is not None
     report.add_evaluation_result(report.detailed_results[0])

@@ -160,6 +160,37 @@ def test_items_are_searched_and_filtered(browser: Browser, report: Path) -> None
     one.close()
 
 
+def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: Path) -> None:
+    many = result("A", 450)
+    outputs = [{"answer": f"says {place}"} for place in range(450)]
+    outputs[300] = {"answer": f"{HOSTILE} \u202eright to left"}
+    told = {"model_id": "A", "detailed_results": [{**many, "model_outputs": outputs}]}
+    told |= {"task_scores": {"quiz": many["metrics_results"]}}
+    told |= {"overall_scores": many["metrics_results"]}
+    (tmp_path / "a.json").write_text(json.dumps(told), encoding="utf-8")
+    made = run_medeval("report", tmp_path / "a.json", "--out", tmp_path / "a.html")
+    assert made.returncode == 0, made.stderr
+    one = Opened(browser, (tmp_path / "a.html").as_uri())
+    page, rows = one.page, one.page.locator("details.items tbody tr:visible")
+    page.get_by_text("Items", exact=True).click()
+    assert (rows.count(), page.get_by_role("status").inner_text()) == (200, "450 of 450")
+    page.get_by_role("button", name="Show more").click()
+    assert rows.count() == 400
+    page.get_by_role("button", name="Show more").click()
+    assert rows.count() == 450
+    assert not page.get_by_role("button", name="Show more").is_visible()
+    page.get_by_label("Search").fill("right to left")
+    assert rows.count() == 1
+    assert "<script>document.title='taken'</script>" in rows.inner_text()
+    assert "\\u202eright to left" in rows.inner_text()
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Score").select_option(label="exact below 1")
+    assert page.get_by_role("status").inner_text() == "150 of 450"
+    assert page.title() != "taken"
+    assert (one.said, len(one.asked)) == ([], 1)
+    one.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["report", "board"])
 def test_pages_can_be_used_by_all(
