@@ -182,7 +182,7 @@ def count_statements(workplace: Workplace) -> int:
 
 BENCHMARK = Benchmark(
     "cdm",
-    "performance_cdm",
+    "cdm",
     {"duckdb": on_duckdb, "postgres": on_postgres},
     lambda part: (
         *("medeval", "dbt-core", f"dbt-{part}"),

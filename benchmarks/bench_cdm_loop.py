@@ -74,7 +74,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 WAYS = {"ours": run, "loop": case_by_case}
 BENCHMARK = Benchmark(
     "cdm_loop",
-    "performance_cdm_loop",
+    "cdm_loop",
     {"loop": loop},
     lambda part: ("medeval", "pydantic", "rapidfuzz"),
 )

@@ -172,7 +172,7 @@ def reply(body: bytes) -> bytes:
 
 BENCHMARK = Benchmark(
     "judging",
-    "performance_judging",
+    "judging",
     {"speed": speed, "start": start, "limited": limited},
     lambda part: PACKAGES,
 )

@@ -111,7 +111,7 @@ def reply(body: bytes) -> bytes:
 
 BENCHMARK = Benchmark(
     "runner",
-    "performance_runner",
+    "runner",
     {"speed": speed, "memory": memory},
     lambda part: PACKAGES,
 )

@@ -206,7 +206,7 @@ def load(folder: str) -> tuple[Array, Array]:
 
 BENCHMARK = Benchmark(
     "scoring",
-    "performance_scoring",
+    "scoring",
     {name: partial(task, name) for name in SIZES},
     lambda part: [name for name in PACKAGES if find_spec(name.replace("scikit-learn", "sklearn"))],
     under="tasks",

@@ -160,7 +160,7 @@ def defaults() -> dict[str, str]:
 
 BENCHMARK = Benchmark(
     "mimic3",
-    "performance",
+    "listfiles",
     {"demo": demo, "copies": copies, "memory": memory, "postgres": postgresql},
     lambda part: ("medeval", "dbt-core", "dbt-duckdb", "duckdb", "pandas"),
     usual=("demo", "copies", "memory"),

@@ -1,7 +1,7 @@
-"""Results as they are kept, the page that is made of them, and the command of every benchmark.
+"""Results as they are kept, the section that is made of them, and the command of every benchmark.
 
-The parts of a benchmark are functions that return their figures for JSON. The page is a template in
-`templates/`, written to `docs/` with the kept figures in it.
+The parts of a benchmark are functions that return their figures for JSON. The section is a template
+in `templates/`; `benchmarks.performance` puts all of them on one page, with the kept figures in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import ROOT, CommandFailedError
+from benchmarks.measuring import CommandFailedError
 
 FOLDER = Path(__file__).parent
 WIDTH = 100
@@ -35,7 +35,7 @@ class Benchmark:
 
     Attributes:
         name: of the file in `results/`.
-        page: of the template in `templates/` and of the page in `docs/`, without `.md`.
+        section: of the template in `templates/`, without `.md`.
         parts: by their names; keyword arguments with defaults are options of the command.
         packages: whose versions are kept with a part.
         usual: the parts that are measured where none is named; all if empty.
@@ -44,7 +44,7 @@ class Benchmark:
     """
 
     name: str
-    page: str
+    section: str
     parts: Mapping[str, Part]
     packages: Callable[[str], Iterable[str]]
     usual: tuple[str, ...] = ()
@@ -66,21 +66,10 @@ class Benchmark:
         replace_text(FOLDER / "results" / f"{self.name}.json", text)
 
     def markdown(self) -> str:
-        """Return the page of the kept results."""
-        import jinja2
-
-        environment = jinja2.Environment(  # noqa: S701  Markdown, of our own figures
-            loader=jinja2.FileSystemLoader(FOLDER / "templates"),
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        environment.filters |= {"median": median, "spread": spread, "over": over, "less": less}
-        environment.filters["wrap"] = wrap
+        """Return the section of the kept results."""
         results = self.results()
         parts = results.get(self.under, {}) if self.under else results
-        return environment.get_template(f"{self.page}.md").render(parts=parts, **self.constants)
+        return rendered(self.section, parts=parts, **self.constants)
 
     def main(self, description: str | None) -> None:
         """Run the command: measure what is asked for, keep it, show and write the page."""
@@ -109,9 +98,27 @@ class Benchmark:
                 self.keep(name, part(**{key: given[key] for key in signature(part).parameters}))
         except CommandFailedError as error:
             sys.exit(str(error))
-        page = self.markdown()
-        replace_text(ROOT / "docs" / f"{self.page}.md", page)
-        print(page)
+        # It knows every benchmark, this one too.
+        from benchmarks.performance import write_page
+
+        print(self.markdown())
+        write_page()
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a template with values in it."""
+    import jinja2
+
+    environment = jinja2.Environment(  # noqa: S701  Markdown, of our own figures
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"median": median, "spread": spread, "over": over, "less": less}
+    environment.filters["wrap"] = wrap
+    return environment.get_template(f"{template}.md").render(**values)
 
 
 def setting(packages: Iterable[str]) -> dict[str, Any]:
