@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import io
+import re
+import runpy
 import tokenize
 import tomllib
 from collections import Counter
@@ -18,6 +20,7 @@ import pytest
 from commands import PROJECT_ROOT
 
 PACKAGE = PROJECT_ROOT / "python" / "medeval"
+TESTS = PROJECT_ROOT / "python" / "tests"
 NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER),
     *(tokenize.INDENT, tokenize.DEDENT),
@@ -175,3 +178,44 @@ def named_in_general_code() -> list[str]:
                 and any(name in word.lower() for word in words_of(node) for name in BENCHMARKS)
             ]
     return named
+
+
+# Tests of what users see: they hold whatever is rebuilt behind the commands and documented names.
+OUTSIDE = ("cli", "golden", "readers", "contract")
+# Those that import something else today. Nothing is added here.
+INSIDE: set[str] = set()
+
+
+def names_of_pages() -> set[str]:
+    """Return the dotted names that pages write out or import, and those of the documents."""
+    pages = [PROJECT_ROOT / "README.md", *PROJECT_ROOT.glob("docs/*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    names = {*re.findall(r"\bmedeval(?:\.\w+)+", text), "medeval", "medeval.cli", "medeval.cli.app"}
+    for module, imported in re.findall(r"^from (medeval[\w.]*) import (.+)", text, re.MULTILINE):
+        names |= {f"{module}.{name}" for name in imported.split(", ")}
+    documents = runpy.run_path(str(TESTS / "contract" / "test_names.py"))["NAMES"]
+    return names | {f"{module}.{name}" for module, each in documents.items() for name in each}
+
+
+def imported_by(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_tests_of_what_users_see_import_documented_names_alone() -> None:
+    documented, inside = names_of_pages(), {}
+    files = [path for folder in OUTSIDE for path in python_files(TESTS / folder)]
+    for path in files:
+        names = imported_by(path)
+        # What a module of the tests imports is imported with it.
+        beside = [TESTS / f"{name.split('.')[0]}.py" for name in sorted(names)]
+        files += [one for one in dict.fromkeys(beside) if one.is_file() and one not in files]
+        if unknown := {one for one in names - documented if one.split(".")[0] == "medeval"}:
+            inside[path.relative_to(TESTS).as_posix()] = sorted(unknown)
+    assert {file: names for file, names in inside.items() if file not in INSIDE} == {}
+    assert inside.keys() >= INSIDE, "take these off the list"

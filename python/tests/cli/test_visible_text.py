@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from in_process import Main, main_in
 
-from medeval.models.rows import rows_to_csv
+from medeval.models import EvaluationResult
 
 NAMES = {
     "markup": "[red]m[/red] [link=https://evil.example]x[/link] :smile:",
@@ -106,4 +106,5 @@ def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
 
 
 def test_what_programs_read_is_written_as_it_is() -> None:
-    assert rows_to_csv([{"answer": "=1+1", "-x": "@a"}]).splitlines() == ["answer,-x", "=1+1,@a"]
+    made = EvaluationResult(model_id="m", task_id="t", inputs=[{"answer": "=1+1", "-x": "@a"}])
+    assert made.inputs_to_csv().splitlines() == ["answer,-x", "=1+1,@a"]

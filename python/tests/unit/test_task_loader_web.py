@@ -17,8 +17,9 @@ from medeval.evaluation.fetching import FetchRules, fetch
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models import MedicalTask
-from medeval.models.schemas import Row
 from medeval.tasks.registry import start
+
+Row = dict[str, Any]
 
 TABLES = table("task_loader_web")
 
