@@ -121,20 +121,22 @@ def test_no_file_is_longer_than_450_lines() -> None:
     assert [path.name for path in files if path.read_text(encoding="utf-8").count("\n") > 450] == []
 
 
-def imported_places(path: Path) -> Iterator[str]:
+def imported_by(path: Path) -> set[str]:
+    names: set[str] = set()
     for node in ast.walk(parsed(path)):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "medeval":
-            names = [f"medeval.{alias.name}" for alias in node.names]
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "medeval" and len(parts) > 1:
-                is_folder = (PACKAGE / parts[1]).is_dir()
-                yield parts[1] if is_folder else place_of(PACKAGE / f"{parts[1]}.py")
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def imported_places(path: Path) -> Iterator[str]:
+    for name in imported_by(path):
+        parts = name.split(".")
+        if parts[0] == "medeval" and len(parts) > 1:
+            is_folder = (PACKAGE / parts[1]).is_dir()
+            yield parts[1] if is_folder else place_of(PACKAGE / f"{parts[1]}.py")
 
 
 def test_imports_go_down() -> None:
@@ -195,16 +197,6 @@ def names_of_pages() -> set[str]:
         names |= {f"{module}.{name}" for name in imported.split(", ")}
     documents = runpy.run_path(str(TESTS / "contract" / "test_names.py"))["NAMES"]
     return names | {f"{module}.{name}" for module, each in documents.items() for name in each}
-
-
-def imported_by(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
 
 
 def test_tests_of_what_users_see_import_documented_names_alone() -> None:

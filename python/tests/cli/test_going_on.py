@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 from commands import run_medeval
-from in_process import Main, main_in
+from in_process import Main
 from tables import table
 
 QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 def begun(folder: Path, main: Main) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer
-from in_process import Main, main_in
+from in_process import Main
 
 from medeval.cli import app
 
@@ -38,10 +38,8 @@ def options_of_tasks(main: Main) -> Iterator[tuple[str, str]]:
                 yield f"{task} {flag}", re.sub(r"\s+\[[^\]]*\]$", "", " ".join(said))
 
 
-def test_no_sentence_of_help_is_long_and_no_flag_is_without_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    of_tasks = [*options_of_tasks(main_in(monkeypatch, capsys))]
+def test_no_sentence_of_help_is_long_and_no_flag_is_without_one(main: Main) -> None:
+    of_tasks = [*options_of_tasks(main)]
     assert len(of_tasks) > 50
     found = [*helps(typer.main.get_command(app), ""), *of_tasks]
     assert [where for where, text in found if not text.strip()] == []
@@ -65,13 +63,10 @@ def test_no_sentence_of_help_is_long_and_no_flag_is_without_one(
     ],
 )
 def test_names_of_flags_are_whole_and_judges_are_shown_where_a_task_has_them(
-    words: tuple[str, ...],
-    has_judges: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...], has_judges: bool, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = main_in(monkeypatch, capsys)(*words, "--help").out
+    shown = main(*words, "--help").out
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     flags = {word for one in commands[words[0]].params for word in one.opts if word[:2] == "--"}
     assert not re.search(r"…|\.\.\.", shown)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from export_tables import warehouse_folder
 from folder_changes import change, filled
-from in_process import Done, Main, main_in
+from in_process import Done, Main
 from mimic3_folder import write
 from postgres_server import connect
 from tables import table
@@ -26,11 +26,6 @@ TABLES = (
 )
 Database = psycopg.Connection[tuple[object, ...]]
 Row = dict[str, Any]
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 from dbt_worker import Worked, Worker
-from in_process import Done, Main, main_in
+from in_process import Done, Main
 from mtsamples_listing import listed, write_listing
 from web_server import Page, web_server
 
@@ -72,10 +72,10 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
     for name in ("MEDEVAL_MTSAMPLES", "MTSAMPLES_PROCEDURES_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builds import Build
-from commands import PROJECT_ROOT
-from in_process import main_in
+from in_process import Main
 from tables import slow_after
 
 HOURLY = ("decompensation", "length_of_stay")
@@ -29,18 +28,9 @@ def on_postgres(synthetic_postgres: Build) -> Build:
 
 
 @pytest.fixture
-def predict(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Predict:
-    main = main_in(monkeypatch, capsys)
-
+def predict(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path) -> Predict:
     def function(build: Build, name: str, *words: str) -> tuple[Path, Rows]:
-        monkeypatch.chdir(PROJECT_ROOT)
-        for variable, value in build.env.items():
-            monkeypatch.setenv(variable, value)
-        monkeypatch.setenv("MEDEVAL_TARGET", build.target)
-        monkeypatch.setenv("MEDEVAL_DUCKDB", str(build.folder / "medeval.duckdb"))
-        monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(build.folder / "spill"))
+        build.use(monkeypatch)
         before = {*tmp_path.iterdir()}
         done = main("predict", "--task", name, "--out", tmp_path, *words)
         assert done.code == 0, done.err

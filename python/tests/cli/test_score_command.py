@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import PROJECT_ROOT, link_project
-from in_process import Done, Main, main_in
+from in_process import Done, Main
 from tables import table
 
 import medeval
@@ -36,13 +36,11 @@ Rows = list[list[str]]
 
 
 @pytest.fixture
-def main(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Main:
+def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
     """Run commands in an empty folder that looks like a checkout."""
     link_project(tmp_path)
     monkeypatch.chdir(tmp_path)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 
 from medeval.models import EvaluationResult
 
@@ -25,9 +25,9 @@ FORMULAS = [
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
     monkeypatch.setenv("COLUMNS", "400")
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def acts(text: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import main_in
+from in_process import Main
 from tables import table
 
 from medeval.models.clinical_case import ClinicalCase
@@ -39,12 +39,7 @@ def test_a_case_is_written_as_it_was_read() -> None:
 
 @pytest.mark.parametrize(("place", "value", "message"), TABLES["what_is_wrong_is_named"])
 def test_a_fault_is_named_without_patients_text(
-    place: str,
-    value: object,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    place: str, value: object, message: str, tmp_path: Path, main: Main
 ) -> None:
     case = copy.deepcopy(REFERENCE)
     part: Any = case
@@ -58,7 +53,6 @@ def test_a_fault_is_named_without_patients_text(
     text = json.dumps(case)
     text = text[: len(text) // 2] if value == "torn" else text
     (tmp_path / "benchmark.jsonl").write_text(f"\n\n{text}\n", encoding="utf-8")
-    main = main_in(monkeypatch, capsys)
     done = main("run", "--task", "cdm", "--cases", tmp_path, "--model", "demo", "--out", tmp_path)
     assert done.code == 2
     assert f"{tmp_path / 'benchmark.jsonl'}, line 3: " in done.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from in_process import main_in
+from in_process import Main
 
 NAMES = {
     "medeval.models": ("MedicalTask", "TaskType", "EvaluationResult", "BenchmarkReport"),
@@ -40,9 +40,7 @@ def test_documented_names_are_there(module: str) -> None:
 
 
 @pytest.mark.parametrize("command", FLAGS)
-def test_documented_flags_are_there(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = main_in(monkeypatch, capsys)(*command.split(), "--help").out
+def test_documented_flags_are_there(command: str, main: Main) -> None:
+    shown = main(*command.split(), "--help").out
     words = {word.strip(",") for word in shown.split()}
     assert set(FLAGS[command]) <= words

@@ -37,16 +37,6 @@ def on_postgres(synthetic_postgres: Build) -> Build:
     return synthetic_postgres
 
 
-def use(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process read the build."""
-    monkeypatch.chdir(PROJECT_ROOT)
-    for name, value in build.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MEDEVAL_TARGET", build.target)
-    monkeypatch.setenv("MEDEVAL_DUCKDB", str(build.folder / "medeval.duckdb"))
-    monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(build.folder / "spill"))
-
-
 def opened() -> Warehouse:
     return open_warehouse(load_target(None, PROJECT_ROOT), PROJECT_ROOT)
 
@@ -100,7 +90,7 @@ def observed(build: Build, stay: str, until: float) -> list[list[tuple[float, fl
 def test_features_are_those_of_a_second_computation(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
-    use(demo_mimic3, monkeypatch)
+    demo_mimic3.use(monkeypatch)
     monkeypatch.setattr(baselines, "BLOCK_ROWS", 50)
     task = BY_NAME[name]
     with opened() as warehouse:

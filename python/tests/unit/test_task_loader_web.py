@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from tables import table
-from test_task_loader import QA
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.fetching import FetchRules, fetch
@@ -22,6 +21,7 @@ from medeval.tasks.registry import start
 Row = dict[str, Any]
 
 TABLES = table("task_loader_web")
+QA = {"task_type": "qa", "dataset": [{"input": {"question": "q"}, "output": {"answer": "a"}}]}
 
 ON_LOOPBACK = FetchRules(allow_http=True, allow_private_hosts=True, timeout=2)
 
