@@ -65,7 +65,7 @@ def load_target(
 
     root = root or project_root()
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
-    environment.filters["as_number"] = int
+    environment.filters["as_number"] = str.strip
 
     def env_var(name: str, default: str | None = None) -> str:
         value = os.environ.get(name, default)
@@ -78,7 +78,12 @@ def load_target(
             return {key: render(inner) for key, inner in value.items()}
         if isinstance(value, str) and "{{" in value:
             text = environment.from_string(value).render(env_var=env_var)
-            return int(text) if "as_number" in value else text
+            if "as_number" not in value:
+                return text
+            if not re.fullmatch(r"\d+", text):
+                # The text is not shown: it may be a password in the wrong place.
+                raise ValueError(f"{value.strip(' {}')} is no number")
+            return int(text)
         return value
 
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 
 from medeval.warehouse import load_target, open_warehouse
@@ -62,6 +63,13 @@ class Build:
     @property
     def _env(self) -> dict[str, str]:
         return {"MEDEVAL_DUCKDB": str(self.folder / "medeval.duckdb"), **self.env}
+
+    def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let this process read the build."""
+        monkeypatch.chdir(PROJECT_ROOT)
+        places = {"MEDEVAL_TARGET": self.target, "MEDEVAL_TEMP_DIR": str(self.folder / "spill")}
+        for name, value in {**self._env, **places}.items():
+            monkeypatch.setenv(name, value)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query on the warehouse."""

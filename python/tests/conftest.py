@@ -18,6 +18,7 @@ from command_server import CommandServer
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
+from in_process import Main, main_in
 from postgres_server import NoServerError, new_database, server
 
 # How long an example takes says how busy the machine is, and nothing else.
@@ -164,6 +165,12 @@ synthetic_duckdb = _built("mimic3", "duckdb", SYNTHETIC)
 synthetic_postgres = _built("mimic3", "postgres", SYNTHETIC)
 cdm_duckdb = _built("cdm", "duckdb", SYNTHETIC_IV)
 cdm_postgres = _built("cdm", "postgres", SYNTHETIC_IV)
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    """What runs a command in this process, given as words."""
+    return main_in(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

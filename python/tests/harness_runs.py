@@ -11,7 +11,7 @@ from medeval.evaluation.harness import EvaluationHarness
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
-from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models import BenchmarkReport
 from medeval.models.medical_task import MedicalTask
 from medeval.models.task_types import MedicalQATask
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from medeval.tasks.mtsamples.notes import LISTING_FILE
-
 
 def listed(name: str, content: bytes) -> dict[str, Any]:
     """Return what git and its host know of a file."""
@@ -25,4 +23,4 @@ def write_listing(
     """Write the list of a repository, a folder in it and a commit."""
     files = [listed(name, text.encode()) for name, text in texts.items()]
     about = dict(zip(("repository", "folder", "commit"), origin, strict=True))
-    (cache / LISTING_FILE).write_text(json.dumps({**about, "files": files}), encoding="utf-8")
+    (cache / "listing.json").write_text(json.dumps({**about, "files": files}), encoding="utf-8")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from benchmarks import performance
 from commands import PROJECT_ROOT, run_dbt
-from in_process import Main, main_in
+from in_process import Main
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
@@ -222,11 +222,10 @@ def help_of(main: Main, *command: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_commands_of_the_pages_exist(
-    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
     text = page.read_text(encoding="utf-8")
     monkeypatch.setenv("COLUMNS", "200")
-    main = main_in(monkeypatch, capsys)
     for command, rest in re.findall(r"python -m medeval ([\w-]+)([^\n`#]*)", text):
         # The commands for one benchmark's files have commands of their own.
         below = rest.split()[:1] if command == "yier" else []

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import io
+import re
+import runpy
 import tokenize
 import tomllib
 from collections import Counter
@@ -18,6 +20,7 @@ import pytest
 from commands import PROJECT_ROOT
 
 PACKAGE = PROJECT_ROOT / "python" / "medeval"
+TESTS = PROJECT_ROOT / "python" / "tests"
 NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER),
     *(tokenize.INDENT, tokenize.DEDENT),
@@ -118,20 +121,22 @@ def test_no_file_is_longer_than_450_lines() -> None:
     assert [path.name for path in files if path.read_text(encoding="utf-8").count("\n") > 450] == []
 
 
-def imported_places(path: Path) -> Iterator[str]:
+def imported_by(path: Path) -> set[str]:
+    names: set[str] = set()
     for node in ast.walk(parsed(path)):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "medeval":
-            names = [f"medeval.{alias.name}" for alias in node.names]
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "medeval" and len(parts) > 1:
-                is_folder = (PACKAGE / parts[1]).is_dir()
-                yield parts[1] if is_folder else place_of(PACKAGE / f"{parts[1]}.py")
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def imported_places(path: Path) -> Iterator[str]:
+    for name in imported_by(path):
+        parts = name.split(".")
+        if parts[0] == "medeval" and len(parts) > 1:
+            is_folder = (PACKAGE / parts[1]).is_dir()
+            yield parts[1] if is_folder else place_of(PACKAGE / f"{parts[1]}.py")
 
 
 def test_imports_go_down() -> None:
@@ -175,3 +180,31 @@ def named_in_general_code() -> list[str]:
                 and any(name in word.lower() for word in words_of(node) for name in BENCHMARKS)
             ]
     return named
+
+
+# Tests of what users see: they hold whatever is rebuilt behind the commands and documented names.
+OUTSIDE = ("cli", "golden", "readers", "contract")
+
+
+def names_of_pages() -> set[str]:
+    """Return the dotted names that pages write out or import, and those of the documents."""
+    pages = [PROJECT_ROOT / "README.md", *PROJECT_ROOT.glob("docs/*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    names = {*re.findall(r"\bmedeval(?:\.\w+)+", text), "medeval", "medeval.cli", "medeval.cli.app"}
+    for module, imported in re.findall(r"^from (medeval[\w.]*) import (.+)", text, re.MULTILINE):
+        names |= {f"{module}.{name}" for name in imported.split(", ")}
+    documents = runpy.run_path(str(TESTS / "contract" / "test_names.py"))["NAMES"]
+    return names | {f"{module}.{name}" for module, each in documents.items() for name in each}
+
+
+def test_tests_of_what_users_see_import_documented_names_alone() -> None:
+    documented, inside = names_of_pages(), {}
+    files = [path for folder in OUTSIDE for path in python_files(TESTS / folder)]
+    for path in files:
+        names = imported_by(path)
+        # What a module of the tests imports is imported with it.
+        beside = [TESTS / f"{name.split('.')[0]}.py" for name in sorted(names)]
+        files += [one for one in dict.fromkeys(beside) if one.is_file() and one not in files]
+        if unknown := {one for one in names - documented if one.split(".")[0] == "medeval"}:
+            inside[path.relative_to(TESTS).as_posix()] = sorted(unknown)
+    assert inside == {}, "go through the command line, or stand in unit/"

@@ -13,16 +13,11 @@ from pathlib import Path
 
 import pytest
 from dbt_worker import Worked, Worker
-from in_process import Main, main_in
+from in_process import Main
 from model_server import ModelServer, model_server
 
 SECRET = "Mr. Quillfeather has rebound tenderness"
 MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 @pytest.fixture

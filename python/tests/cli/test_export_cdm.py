@@ -13,7 +13,6 @@ from export_tables import Tables, fill_duckdb, refusal, run, warehouse_folder
 from tables import table
 
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.export import float8_text
 
 GIVEN = table("export_cdm")
 LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]
@@ -154,11 +153,3 @@ def test_tables_that_cannot_be_exported_are_named_and_the_export_before_stays(
     fill_duckdb(database, LAYOUT, tables)
     assert said in refusal(capsys, "--task", "cdm", "--out", folder.parent)
     assert (folder / "benchmark.json").read_bytes() == before
-
-
-# Engines and numbers
-
-
-@pytest.mark.parametrize(("number", "text"), GIVEN["doubles"])
-def test_a_double_as_text(number: float, text: str) -> None:
-    assert float8_text(number) == text

@@ -17,8 +17,6 @@ import pytest
 from export_tables import manifest, refusal, run, warehouse_folder
 from tables import slow_after, table
 
-from medeval.warehouse import Target, open_warehouse
-
 # Small tables as they are published, and what is written of them.
 CASES = table("mimic3_export")
 TABLES = CASES["tables"]
@@ -185,14 +183,14 @@ def test_tables_that_cannot_be_exported_are_named(
 
 
 def test_relative_warehouse_is_looked_for_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "medeval.duckdb").touch()
-    monkeypatch.chdir(tmp_path / "sub")
-    target = Target("duckdb", "duckdb", {"path": "medeval.duckdb"})
-    with pytest.raises(Exception, match=f"but in {tmp_path}: run the command there"):
-        open_warehouse(target, tmp_path)
+    folder = database.parent
+    (folder / "sub").mkdir()
+    database.touch()
+    monkeypatch.chdir(folder / "sub")
+    monkeypatch.setenv("MEDEVAL_DUCKDB", "medeval.duckdb")
+    assert f"but in {folder}: run the command there" in refusal(capsys)
 
 
 def test_warehouse_in_use(capsys: pytest.CaptureFixture[str], database: Path) -> None:
@@ -225,20 +223,3 @@ def test_the_command_line_starts_without_the_engines() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == b"set()\n"
-
-
-# PostgreSQL
-
-
-def test_postgres_is_read_in_one_transaction_that_cannot_write(
-    postgres_database: dict[str, str],
-) -> None:
-    names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
-    settings = {ours: postgres_database[name] for name, ours in names.items()}
-    settings["password"] = postgres_database["PGPASSWORD"]
-    with open_warehouse(Target("postgres", "postgres", settings), Path()) as warehouse:
-        modes = "current_setting('transaction_isolation'), current_setting('transaction_read_only')"
-        found = [row for batch in warehouse.query(f"select {modes}") for row in batch]
-        assert found == [("repeatable read", "on")]
-        with pytest.raises(Exception, match="PostgreSQL stopped with"):
-            list(warehouse.query("create table z (x integer)"))

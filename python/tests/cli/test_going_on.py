@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 import json
 import shlex
 from pathlib import Path
 
 import pytest
 from commands import run_medeval
-from in_process import Main, main_in
+from in_process import Main
 from tables import table
-
-from medeval.inference.journal import Journal
 
 QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 def begun(folder: Path, main: Main) -> Path:
@@ -39,7 +33,8 @@ def test_a_start_that_is_refused_changes_nothing_of_the_run(tmp_path: Path, main
     (tmp_path / "prices.toml").write_text('[[price]]\nmodel = "m"\ninput = 0\noutput = 1\n')
     before = (folder / "run.json").read_bytes()
     priced = ["--max-cost", "5", "--prices", tmp_path / "prices.toml", "--max-tokens", "9"]
-    with Journal(folder / "responses.jsonl"):  # as if it were still going
+    with (folder / "responses.jsonl").open("ab") as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)  # as if it were still going
         held = main("run", "--resume", folder, "--limit", "1")
     assert (held.code, "Another run is writing" in held.err) == (2, True), held.err
     for given in (["--max-cost", "5"], ["--prices", tmp_path / "none.toml"], priced):

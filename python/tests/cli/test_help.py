@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import typer
-from in_process import main_in
+from in_process import Main
 
 from medeval.cli import app
-from medeval.commands.options import task_flags
-from medeval.tasks import registry
 
 # Words that people write and read as one: a path, a command, several names with commas.
 _ONE = re.compile(r"`[^`]*`|\([^)]*\)")
@@ -28,16 +27,21 @@ def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
         yield from helps(inner, f"{name} {below}".strip())
 
 
-def options_of_tasks() -> Iterator[tuple[str, str]]:
-    for name in [*registry.names(), "a task file"]:
-        kind = registry.task_class(name)
-        for options in (kind.Options, kind.ScoreOptions):
-            for one in task_flags(options, ""):
-                yield f"{name} {one.opts[0]}", one.help or ""
+def options_of_tasks(main: Main) -> Iterator[tuple[str, str]]:
+    """Yield each flag that the help of a task shows, with what is said of it."""
+    tasks = [one["task"] for one in json.loads(main("tasks", "--json").out)]
+    for task in tasks:
+        for command in ("run", "score"):
+            _, _, shown = main(command, "--task", task, "--help").out.partition("\nOptions of ")
+            for entry in re.findall(r"^  -.*(?:\n {4,}.*)*", shown, re.MULTILINE):
+                flag, *said = re.split(r"\s{2,}", entry.strip(), maxsplit=1)
+                yield f"{task} {flag}", re.sub(r"\s+\[[^\]]*\]$", "", " ".join(said))
 
 
-def test_no_sentence_of_help_is_long_and_no_flag_is_without_one() -> None:
-    found = [*helps(typer.main.get_command(app), ""), *options_of_tasks()]
+def test_no_sentence_of_help_is_long_and_no_flag_is_without_one(main: Main) -> None:
+    of_tasks = [*options_of_tasks(main)]
+    assert len(of_tasks) > 50
+    found = [*helps(typer.main.get_command(app), ""), *of_tasks]
     assert [where for where, text in found if not text.strip()] == []
     sentences = [
         (where, sentence)
@@ -59,13 +63,10 @@ def test_no_sentence_of_help_is_long_and_no_flag_is_without_one() -> None:
     ],
 )
 def test_names_of_flags_are_whole_and_judges_are_shown_where_a_task_has_them(
-    words: tuple[str, ...],
-    has_judges: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...], has_judges: bool, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = main_in(monkeypatch, capsys)(*words, "--help").out
+    shown = main(*words, "--help").out
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     flags = {word for one in commands[words[0]].params for word in one.opts if word[:2] == "--"}
     assert not re.search(r"…|\.\.\.", shown)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 
 PARTS = ["dbt_project.yml", "demo", "macros", "models", "profiles.yml", "seeds", "tests"]
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 def names_in(folder: Path) -> list[str]:

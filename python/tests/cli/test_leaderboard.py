@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 
 ITEMS = 40
 
 
 @pytest.fixture
-def main(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Main:
+def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
     monkeypatch.chdir(tmp_path)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def run(

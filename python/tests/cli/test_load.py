@@ -11,18 +11,12 @@ import cdm_folder
 import mimic3_folder
 import psycopg
 import pytest
-from commands import PROJECT_ROOT
 from export_tables import warehouse_folder
 from folder_changes import change, filled
-from in_process import Done, Main, main_in
+from in_process import Done, Main
 from mimic3_folder import write
 from postgres_server import connect
 from tables import table
-
-from medeval.errors import UserError
-from medeval.load import Part, load_parts
-from medeval.sources import sources
-from medeval.warehouse import Target
 
 ROWS = table("load")
 SCHEMAS = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'"
@@ -32,11 +26,6 @@ TABLES = (
 )
 Database = psycopg.Connection[tuple[object, ...]]
 Row = dict[str, Any]
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    return main_in(monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -138,18 +127,26 @@ def test_an_interrupt_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "said"),
     [
-        {"host": "/nonexistent", "password": "hunter2 secret"},
-        {"host": "/nonexistent", "password": "hunter2 secret", "port": "hunter2 secret"},
-        {"host": "postgresql://me:hunter2@/nonexistent"},
+        (
+            {"PGHOST": "/nonexistent", "PGPASSWORD": "hunter2 secret"},
+            "Cannot connect to PostgreSQL",
+        ),
+        ({"PGHOST": "/none", "PGPORT": "hunter2 secret"}, "env_var('PGPORT', '5432')"),
+        ({"PGHOST": "postgresql://me:hunter2@/nonexistent"}, "Cannot connect to PostgreSQL"),
     ],
 )
-def test_a_failing_connection_keeps_the_password(tmp_path: Path, settings: dict[str, str]) -> None:
-    folder = mimic3_folder.write_folder(tmp_path / "files")
-    part = Part(sources(PROJECT_ROOT)["mimic3"], folder, "raw")
-    with pytest.raises(UserError, match="Cannot connect to PostgreSQL") as caught:
-        load_parts([part], Target("postgres", "postgres", settings))
-    assert "hunter2" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+def test_a_failing_connection_keeps_the_password(
+    tmp_path: Path,
+    main: Main,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    said: str,
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    done = main("load", "mimic3", mimic3_folder.write_folder(tmp_path / "files"))
+    assert done.code == 2
+    assert said in done.err
+    assert "hunter2" not in done.out + done.err

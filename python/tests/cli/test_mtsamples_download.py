@@ -11,13 +11,16 @@ from urllib.parse import quote, unquote
 
 import pytest
 from dbt_worker import Worked, Worker
-from in_process import Done, Main, main_in
+from in_process import Done, Main
 from mtsamples_listing import listed, write_listing
 from web_server import Page, web_server
 
-from medeval.tasks.mtsamples import download
-from medeval.tasks.mtsamples.notes import PINNED
-
+# The repository, a folder in it and the commit.
+PINNED = (
+    "raulista1997/benchmarkdata",
+    "mtsample_procedure",
+    "c4c252443fa9c52afb6960f53e51be278639bea2",
+)
 NOTES = {
     "Biopsy #2.txt": "H\nPLAN: a\u00a0b\n".encode(),
     "A & B's (x), 50%.txt": b"FINDINGS: none",
@@ -64,15 +67,15 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
     with web_server(served.respond) as server:
         own = {"API": f"{server.url}/api", "RAW": f"{server.url}/raw", "ATTEMPTS": 3}
         for name, value in {**own, "FIRST_WAIT": 0.001}.items():
-            monkeypatch.setattr(download, name, value)
+            monkeypatch.setattr(f"medeval.tasks.mtsamples.download.{name}", value)
         yield served
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
     for name in ("MEDEVAL_MTSAMPLES", "MTSAMPLES_PROCEDURES_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 @pytest.fixture

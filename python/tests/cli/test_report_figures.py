@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commands import link_project
-from in_process import Main, main_in
+from in_process import Main
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
@@ -29,13 +29,11 @@ DRAWN = {
 
 
 @pytest.fixture
-def main(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Main:
+def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
     """Run commands in an empty folder that looks like a checkout."""
     link_project(tmp_path)
     monkeypatch.chdir(tmp_path)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def scored(main: Main, task: str, n: int = 400, *words: str) -> Path:

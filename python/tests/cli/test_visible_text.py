@@ -8,9 +8,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 
-from medeval.models.rows import rows_to_csv
+from medeval.models import EvaluationResult
 
 NAMES = {
     "markup": "[red]m[/red] [link=https://evil.example]x[/link] :smile:",
@@ -25,9 +25,9 @@ FORMULAS = [
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
     monkeypatch.setenv("COLUMNS", "400")
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def acts(text: str) -> bool:
@@ -106,4 +106,5 @@ def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
 
 
 def test_what_programs_read_is_written_as_it_is() -> None:
-    assert rows_to_csv([{"answer": "=1+1", "-x": "@a"}]).splitlines() == ["answer,-x", "=1+1,@a"]
+    made = EvaluationResult(model_id="m", task_id="t", inputs=[{"answer": "=1+1", "-x": "@a"}])
+    assert made.inputs_to_csv().splitlines() == ["answer,-x", "=1+1,@a"]

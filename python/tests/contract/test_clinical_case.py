@@ -9,32 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Main
 from tables import table
 
-from medeval.errors import UserError
-from medeval.models.clinical_case import ClinicalCase, read_case
+from medeval.models.clinical_case import ClinicalCase
 
 TABLES = table("clinical_case")
 REFERENCE: dict[str, Any] = TABLES["REFERENCE"]
 SPECIFICATION: dict[str, Any] = TABLES["SPECIFICATION"]
 
 
+def read(case: object) -> ClinicalCase:
+    return ClinicalCase.model_validate_json(json.dumps(case))
+
+
 def test_a_case_is_written_as_it_was_read() -> None:
-    reference = read_case(json.dumps(REFERENCE), "here")
-    specification = read_case(json.dumps(SPECIFICATION), "here")
+    reference = read(REFERENCE)
+    specification = read(SPECIFICATION)
     for case in (reference, specification):
         assert (case.history_of_present_illness, case.physical_exams) == ("Pain.", "Tender.")
         assert json.dumps(case.as_json("reference")) == json.dumps(REFERENCE)
-        assert read_case(json.dumps(case.as_json()), "here") == case
+        assert read(case.as_json()) == case
     assert (reference.lab_results[0].unit, specification.lab_results[0].unit) == (None, "K/uL")
     assert json.dumps(specification.as_json()) == json.dumps(SPECIFICATION)
     unknown = {**REFERENCE, "pathology": None, "demographics": None}
-    read = read_case(json.dumps(unknown), "here")
-    assert (read.pathology, read.demographics, read.data_class) == (None, None, "credentialed")
+    case = read(unknown)
+    assert (case.pathology, case.demographics, case.data_class) == (None, None, "credentialed")
 
 
 @pytest.mark.parametrize(("place", "value", "message"), TABLES["what_is_wrong_is_named"])
-def test_a_fault_is_named_without_patients_text(place: str, value: object, message: str) -> None:
+def test_a_fault_is_named_without_patients_text(
+    place: str, value: object, message: str, tmp_path: Path, main: Main
+) -> None:
     case = copy.deepcopy(REFERENCE)
     part: Any = case
     *parents, last = place.split(".")
@@ -45,12 +51,13 @@ def test_a_fault_is_named_without_patients_text(place: str, value: object, messa
     else:
         part[last] = value
     text = json.dumps(case)
-    with pytest.raises(UserError) as caught:
-        read_case(text[: len(text) // 2] if value == "torn" else text, "cases.jsonl, line 3")
-    assert str(caught.value).startswith("cases.jsonl, line 3: ")
-    assert message in str(caught.value)
-    assert "secret" not in str(caught.value)
-    assert caught.value.__suppress_context__
+    text = text[: len(text) // 2] if value == "torn" else text
+    (tmp_path / "benchmark.jsonl").write_text(f"\n\n{text}\n", encoding="utf-8")
+    done = main("run", "--task", "cdm", "--cases", tmp_path, "--model", "demo", "--out", tmp_path)
+    assert done.code == 2
+    assert f"{tmp_path / 'benchmark.jsonl'}, line 3: " in done.err
+    assert message in done.err
+    assert "secret" not in done.out + done.err
 
 
 @pytest.mark.parametrize("name", ["cdm_synth", "cdm_real"])
@@ -61,6 +68,6 @@ def test_a_golden_case_is_written_as_it_was_read(shared: Path, name: str, mode: 
         golden = json.load(file)["cases"]
     assert golden
     for case in golden:
-        read = ClinicalCase.model_validate_json(json.dumps(case))
-        assert json.dumps(read.as_json("reference")) == json.dumps(case)
-        assert ClinicalCase.model_validate_json(json.dumps(read.as_json())) == read
+        found = read(case)
+        assert json.dumps(found.as_json("reference")) == json.dumps(case)
+        assert read(found.as_json()) == found

@@ -20,9 +20,8 @@ from medeval.evaluation.validators import (
     validate_task_dataset,
 )
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask
-from medeval.models.rows import rows_from_csv, rows_to_csv
-from medeval.models.schemas import Row
-from medeval.models.text_files import read_yaml, write_yaml
+
+Row = dict[str, Any]
 
 TABLES = table("documents")
 MODELS = {model.__name__: model for model in (MedicalTask, EvaluationResult, BenchmarkReport)}
@@ -192,13 +191,15 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_yaml_gives_back_what_was_written(value: Any) -> None:
-    assert read_yaml(write_yaml(value)) == value
+    task = document(notes={"value": value})
+    assert MedicalTask.from_yaml(task.to_yaml()) == task
 
 
 @pytest.mark.parametrize(("text", "expected"), [*TABLES["yaml"], (f"a: {'9' * 5000}", "digits")])
 def test_text_of_yaml_stays_text_and_a_fault_has_its_line(text: str, expected: Any) -> None:
     if isinstance(expected, dict):
-        assert read_yaml(text) == expected
+        about = json.dumps(MINIMAL["MedicalTask"])[1:-1].replace(', "', '\n"')
+        assert MedicalTask.from_yaml(f"{about}\n{text}").extra == expected
     else:
         with pytest.raises(ValueError, match=expected) as caught:
             MedicalTask.from_yaml(text)
@@ -208,7 +209,8 @@ def test_text_of_yaml_stays_text_and_a_fault_has_its_line(text: str, expected: A
 @given(st.lists(st.dictionaries(TEXT.filter(bool), TEXT, min_size=1), max_size=4))
 def test_csv_of_texts_comes_back(rows: list[dict[str, str]]) -> None:
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    assert rows_from_csv(rows_to_csv(rows)) == [
+    text = document("EvaluationResult", inputs=rows).inputs_to_csv()
+    assert EvaluationResult.from_inputs_csv("m", "t", text).inputs == [
         {key: row.get(key, "") for key in keys} for row in rows
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import PROJECT_ROOT, link_project
-from in_process import Main, main_in
+from in_process import Main
 from model_server import RuledEndpoint, model_server
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -19,9 +19,9 @@ FRAME = re.compile(r"[\s\u2500-\u257f]+")
 
 
 @pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
     monkeypatch.setenv("COLUMNS", "100")
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def page(name: str) -> str:

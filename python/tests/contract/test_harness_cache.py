@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness_runs import harness_for, questions, right_below
+from harness_runs import always, evaluate, harness_for, questions, right_below
 from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.medical_task import MedicalTask, input_ids, task_hash
-from medeval.models.schemas import Row
+from medeval.models import BenchmarkReport
+from medeval.models.medical_task import MedicalTask
 from medeval.models.task_types import MedicalQATask
+
+Row = dict[str, Any]
 
 TABLES = table("harness")
 
@@ -162,7 +163,14 @@ def test_the_cache_holds_answers_alone_and_is_for_its_owner_only(counted: Counte
     assert json.loads(line["text"]) == [{"answer": "0"}] * 4
 
 
-def test_the_hash_is_of_the_content_not_of_the_way_it_is_written() -> None:
+def test_the_hash_is_of_the_content_not_of_the_way_it_is_written(tmp_path: Path) -> None:
+    def about(task: MedicalTask) -> Row:
+        report = evaluate(tmp_path, always({"answer": "0"}), [task], save_results=False)
+        return report.detailed_results[0].metadata
+
+    def task_hash(task: MedicalTask) -> str:
+        return str(about(task)["task_hash"])
+
     nested = MedicalQATask("a", dataset=[{"input": {"question": "q"}, "output": {"answer": "x"}}])
     flat = MedicalQATask("b", name="B", dataset=[{"question": "q", "answer": "x"}], metrics=["f1"])
     pairs = MedicalQATask("c", inputs=[{"question": "q"}], expected_outputs=[{"answer": "x"}])
@@ -173,4 +181,7 @@ def test_the_hash_is_of_the_content_not_of_the_way_it_is_written() -> None:
         changed = [*rows[:2], {**rows[2], field: {**rows[2][field], "more": 1}}]
         found = {task_hash(questions(dataset=one)) for one in (rows, changed, rows[::-1], rows[:2])}
         assert len(found) == 4
-    assert input_ids([{"id": "a"}, {"id": 7}, {}, {"id": None}]) == ["a", "7", "2", "3"]
+    named = [{"id": "a"}, {"id": 7}, {}, {"id": None}]
+    inputs = [{"question": "q", **one} for one in named]
+    numbered = MedicalQATask("d", inputs=inputs, expected_outputs=[{"answer": "x"}] * 4)
+    assert about(numbered)["input_ids"] == ["a", "7", "2", "3"]

@@ -12,7 +12,8 @@ from tables import table
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
-from medeval.models.schemas import Row
+
+Row = dict[str, Any]
 
 TABLES = table("model_runner")
 KEY = "sk-secret-0123456789"

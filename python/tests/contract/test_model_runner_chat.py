@@ -12,12 +12,12 @@ import pytest
 from model_server import BAD_REQUEST, Body, Fault, Script, model_server, prompt_of
 from tables import table
 
+from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
-from medeval.evaluation.task_prompts import messages_for, response_format_for
-from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row
+
+Row = dict[str, Any]
 
 TABLES = table("model_runner")
 TASK = TaskLoader().load_task("clinical_qa_basic")
@@ -25,8 +25,8 @@ KEY = "sk-secret-0123456789"
 PANCREAS = Script(reply=lambda body: '{"answer": "pancreas"}')
 
 
-def chat_runner(url: str, folder: Path, gate: DataUseGuard | None = None, **given: Any) -> Any:
-    runner = ModelRunner(gate, folder=folder / "models", endpoints=folder / "endpoints.toml")
+def chat_runner(url: str, folder: Path, **given: Any) -> Any:
+    runner = ModelRunner(folder=folder / "models", endpoints=folder / "endpoints.toml")
     quick = {"max_retries": 3, "backoff_factor": 0.01}
     runner.load_model("m", model_type="openai", base_url=url, **{**quick, **given})
     return runner
@@ -36,14 +36,16 @@ def test_each_input_is_asked_by_the_prompt_of_its_task(tmp_path: Path) -> None:
     with model_server(Script(reply=lambda body: json.dumps({"answer": prompt_of(body)}))) as server:
         runner = chat_runner(server.url, tmp_path, model="served-name", max_tokens=50, seed=7)
         outputs = runner.run_model("m", TASK.inputs, task=TASK)
-    prompts = [messages_for(TASK, row) for row in TASK.inputs]
-    assert outputs == [{"answer": prompt[-1]["content"]} for prompt in prompts]
-    assert len(server.seen.bodies) == len(TASK.inputs)
+    assert len(outputs) == len(server.seen.bodies) == len(TASK.inputs)
+    for row, output in zip(TASK.inputs, outputs, strict=True):
+        assert row["question"] in output["answer"]
     for body in server.seen.bodies:
-        assert body["messages"] in prompts
+        assert [message["role"] for message in body["messages"]] == ["system", "user"]
+        assert {"answer": prompt_of(body)} in outputs
         assert body["model"] == "served-name"
         assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.0, 50, 7)
-        assert body["response_format"] == response_format_for(TASK)
+        assert body["response_format"]["type"] == "json_schema"
+        assert body["response_format"]["json_schema"]["schema"]["required"] == ["answer"]
 
 
 def test_answers_are_kept_and_not_asked_for_again(tmp_path: Path) -> None:
@@ -93,20 +95,18 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
     private = MedicalTask(task_id="p", task_type="qa", inputs=TASK.inputs)
     with model_server(PANCREAS) as server:
         runner = chat_runner(server.url, tmp_path)
-        with pytest.raises(RefusedError, match="Nothing was sent"):
+        with pytest.raises(UserError, match="Nothing was sent"):
             runner.run_model("m", private.inputs, task=private)
-        with pytest.raises(RefusedError):
+        with pytest.raises(UserError):
             runner.run_model("m", TASK.inputs, task=TASK, data_class="credentialed")
         assert server.seen.connections == 0
         declared = f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n'
         (tmp_path / "endpoints.toml").write_text(declared, encoding="utf-8")
         runner = chat_runner(server.url, tmp_path)
         assert runner.run_model("m", private.inputs[:1], task=private) == [{"answer": "pancreas"}]
-        # A gate that is given is the one that is passed.
-        audit = tmp_path / "audit-of-mine.jsonl"
-        runner = chat_runner(server.url, tmp_path / "gated", DataUseGuard({}, audit))
+        runner = chat_runner(server.url, tmp_path / "audited")
         runner.run_model("m", TASK.inputs, task=TASK)
-    text = audit.read_text(encoding="utf-8")
+    text = (tmp_path / "audited" / "models" / "audit.jsonl").read_text(encoding="utf-8")
     grounds = [json.loads(line)["ground"] for line in text.splitlines()]
     assert grounds == ["open"] * len(TASK.inputs)
     assert "pancreas" not in text

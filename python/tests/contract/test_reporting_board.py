@@ -11,11 +11,9 @@ import pytest
 from harness_runs import Model, always, evaluate, questions, right_below
 
 from medeval.errors import UserError
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import leaderboard
-from medeval.reporting.resampling import METHOD
 
 
 def run(
@@ -40,7 +38,7 @@ def test_models_stand_by_rank_and_equal_ones_share_it(tmp_path: Path) -> None:
     interval = cells["accuracy"].interval
     assert interval is not None
     assert interval.model_dump() == reports[0].metadata["intervals"]["overall_scores"]["accuracy"]
-    assert (interval.method, cells["accuracy"].n) == (METHOD, 12)
+    assert (interval.method, cells["accuracy"].n) == ("bootstrap_percentile_within_tasks", 12)
     assert cells["rouge_l"].interval == (reports[0].detailed_results[0].intervals or {})["rouge_l"]
     # From files it is the same.
     again = []

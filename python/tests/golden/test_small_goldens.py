@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT
-from in_process import Main, main_in
+from in_process import Main
 from model_server import Script, model_server
 
 from medeval.models import task_types
@@ -40,15 +40,13 @@ def cases(name: str) -> list[Any]:
 
 
 @pytest.fixture
-def main(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Main:
+def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
     """Run commands in a folder that looks like a checkout."""
     for name in ("dbt_project.yml", "profiles.yml"):
         (tmp_path / name).symlink_to(PROJECT_ROOT / name)
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(tmp_path / "none.duckdb"))
     monkeypatch.chdir(tmp_path)
-    return main_in(monkeypatch, capsys)
+    return main
 
 
 def scores_in(path: Path) -> dict[str, Any]:

@@ -8,20 +8,18 @@ that run says it has read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import bedside, loops
-from cdm_cases import case
-from commands import run_medeval
-from judging_runs import judged, subject
+from commands import PROJECT_ROOT, run_medeval
 from model_server import Script, model_server, prompt_of
-
-from medeval.tasks.cdm.run_scores import read_transcripts
+from tables import slow_after
 
 TABLE = Path(__file__).with_name("json_cases.jsonl")
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
@@ -42,18 +40,28 @@ def reply_to(text: str) -> str:
     return str(REPLIES[int(found[1])])
 
 
-def outputs_of_run(folder: Path, task: str, *args: str | Path) -> list[dict[str, Any]]:
+def scored_run(folder: Path, task: str, *words: str | Path, scoring: tuple[Any, ...] = ()) -> Path:
+    """Return a run of a task, of whose replies many are not to be read, with its scores."""
+    done = run_medeval("run", "--task", task, "--out", folder / "runs", *words)
+    assert done.returncode == 1, done.stderr
+    (run,) = (folder / "runs").iterdir()
+    done = run_medeval("score", "--task", task, run, "--n-iters", "0", *scoring)
+    assert (run / "scores.json").is_file(), done.stderr
+    return run
+
+
+def result_of(run: Path) -> dict[str, Any]:
+    report = json.loads((run / "scores.json").read_text(encoding="utf-8"))
+    result: dict[str, Any] = report["detailed_results"][0]
+    return result
+
+
+def outputs_of_run(folder: Path, task: str, *words: str | Path) -> list[dict[str, Any]]:
     """Return the outputs that the scores of a run of all replies say it has read."""
     (folder / "model.py").write_text(MODEL, encoding="utf-8")
     (folder / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
-    model = f"{folder / 'model.py'}:reply"
-    done = run_medeval("run", "--task", task, "--model", model, "--out", folder / "runs", *args)
-    assert done.returncode == 1, done.stderr  # many are not to be read
-    (run,) = (folder / "runs").iterdir()
-    done = run_medeval("score", "--task", task, run, "--n-iters", "0")
-    assert done.returncode == 0, done.stderr
-    report = json.loads((run / "scores.json").read_text(encoding="utf-8"))
-    outputs: list[dict[str, Any]] = report["detailed_results"][0]["model_outputs"]
+    run = scored_run(folder, task, "--model", f"{folder / 'model.py'}:reply", *words)
+    outputs: list[dict[str, Any]] = result_of(run)["model_outputs"]
     return outputs
 
 
@@ -95,23 +103,50 @@ def read_by_task_file(folder: Path) -> Iterator[Any]:
 
 
 def read_by_judge(folder: Path) -> Iterator[Any]:
-    asked = [subject(f"case-{place:03}") for place in range(len(CASES))]
+    task = {
+        "task_id": "plans",
+        "task_type": "summarization",
+        "data_class": "open",
+        "judge": "mtsamples_procedures",
+        "metrics": ["rouge_l"],
+        "dataset": [
+            {"input": {"document": f"case-{place}."}, "output": {"summary": "x"}}
+            for place in range(len(CASES))
+        ],
+    }
+    path = folder / "plans.yaml"
+    path.write_text(json.dumps(task), encoding="utf-8")
     with model_server(Script(reply=lambda body: reply_to(prompt_of(body)))) as server:
-        results = judged(server.url, folder, asked)
-    for each in results.subjects:
-        score = each.scores["accuracy"]
+        judge = ("--judge-model", "j", "--judge-base-url", server.url)
+        run = scored_run(folder, str(path), "--model", "demo", *judge)
+    for score in result_of(run)["item_scores"]["judge_accuracy"]:
         yield None if score is None else ANSWERS[int(score) - 1]
 
 
 def read_by_cdm(folder: Path) -> Iterator[Any]:
-    histories = [f"case-{place} has pain." for place in range(len(CASES))]
-    asked = [case(n, history_of_present_illness=text) for n, text in enumerate(histories)]
-    reply = lambda body: reply_to(body["messages"][1]["content"])  # noqa: E731
-    with model_server(Script(reply=reply)) as server:
-        bedside(server.url, folder, loops(asked))
-    for transcript in read_transcripts(folder, asked):
+    cases, export = folder / "cdm", PROJECT_ROOT / "python/tests/cli/inputs/cdm"
+    cases.mkdir()
+    first = json.loads(export.joinpath("benchmark.jsonl").read_text("utf-8").splitlines()[0])
+    lines = [
+        json.dumps(
+            first | {"hadm_id": place + 1, "history_of_present_illness": f"case-{place} has pain."}
+        )
+        for place in range(len(CASES))
+    ]
+    (cases / "benchmark.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shutil.copy(export / "lab_test_mapping.json", cases)
+    files = [
+        {"path": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for path in cases.iterdir()
+    ]
+    (cases / "manifest.json").write_text(json.dumps({"data_class": "open", "files": files}))
+    with model_server(Script(reply=lambda body: reply_to(str(body["messages"])))) as server:
+        words = ("--model", "m", "--base-url", server.url, "--cases", cases)
+        words += ("--context-limit", "1000000")
+        run = scored_run(folder, "cdm", *words, scoring=("--cases", cases))
+    for line in (run / "case_scores.jsonl").read_text(encoding="utf-8").splitlines():
         # A part of an answer, such as treatments alone, has an empty one.
-        yield (transcript.answer and transcript.answer.final_diagnosis) or None
+        yield json.loads(line).get("answers", {}).get("Diagnosis") or None
 
 
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
@@ -124,7 +159,7 @@ READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
 
 @pytest.mark.parametrize(
     "reader",
-    ["task_file", "cdm", *(pytest.param(one, marks=pytest.mark.slow) for one in ("yier", "judge"))],
+    slow_after(1, ["task_file", "cdm", "yier", "judge"]),
 )
 def test_json_in_a_reply_is_read_as_the_table_says(tmp_path: Path, reader: str) -> None:
     said = [row.get("but", {}).get(reader, row)["read"] for row in CASES]

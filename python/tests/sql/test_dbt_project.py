@@ -23,6 +23,8 @@ from folder_changes import filled
 from postgres_server import connect
 from tables import slow_after, table
 
+from medeval.warehouse import Target, open_warehouse
+
 GIVEN = table("dbt_project")
 MARKER = "Zqvmarker"
 
@@ -297,3 +299,17 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert "A schema cannot be called" in done.stdout
         names = "select relname from pg_class where relname = 'evil'"
         assert connection.execute(names).fetchall() == []
+
+
+def test_postgres_is_read_in_one_transaction_that_cannot_write(
+    postgres_database: dict[str, str],
+) -> None:
+    names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
+    settings = {ours: postgres_database[name] for name, ours in names.items()}
+    settings["password"] = postgres_database["PGPASSWORD"]
+    with open_warehouse(Target("postgres", "postgres", settings), Path()) as warehouse:
+        modes = "current_setting('transaction_isolation'), current_setting('transaction_read_only')"
+        found = [row for batch in warehouse.query(f"select {modes}") for row in batch]
+        assert found == [("repeatable read", "on")]
+        with pytest.raises(Exception, match="PostgreSQL stopped with"):
+            list(warehouse.query("create table z (x integer)"))

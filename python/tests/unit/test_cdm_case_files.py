@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.tasks.cdm.cases import CaseFiles, Subset, read_case_files, read_subset
+from medeval.tasks.cdm.export import float8_text
 
 ROWS = table("cdm_case_files")
 IDS = (20055001, 20055002, 20055003)
@@ -97,3 +98,8 @@ def test_a_class_beside_the_cases_is_open_by_that_word_alone(
     files = read_case_files(export_of(tmp_path, [case(1), case(2)], ["open", its_class]))
     assert files.is_open is is_open
     assert [one.data_class == "open" for one in files.cases] == [True, is_open]
+
+
+@pytest.mark.parametrize(("number", "text"), table("export_cdm")["doubles"])
+def test_a_double_as_text(number: float, text: str) -> None:
+    assert float8_text(number) == text

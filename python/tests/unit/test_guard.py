@@ -23,6 +23,7 @@ from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
+from medeval.evaluation.task_loader import TaskLoader
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
@@ -431,3 +432,13 @@ def test_a_function_in_this_process_may_see_the_note_and_is_audited(tmp_path: Pa
     assert ended.progress.errors == {"ValueError": 1}
     assert {line["ground"] for line in audit_of(tmp_path)} == {"in-process"}
     assert NOTE not in files_of(tmp_path)
+
+
+def test_a_model_runner_passes_the_guard_that_it_is_given(tmp_path: Path) -> None:
+    task = TaskLoader().load_task("clinical_qa_basic")
+    audit = tmp_path / "audit-of-mine.jsonl"
+    with model_server(Script(reply=lambda body: '{"answer": "pancreas"}')) as server:
+        runner = ModelRunner(DataUseGuard({}, audit), folder=tmp_path / "models")
+        runner.load_model("m", model_type="openai", base_url=server.url)
+        runner.run_model("m", task.inputs[:2], task=task)
+    assert len(audit.read_text(encoding="utf-8").splitlines()) == 2

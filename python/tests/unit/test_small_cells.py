@@ -11,6 +11,7 @@ from tables import table
 
 from medeval.errors import UserError
 from medeval.scoring.groups import hidden, partition, require_min_cell
+from medeval.tasks.mimic3.groups import ethnicity
 
 # Sizes, or positive and negative, of groups, with which of them are hidden.
 SIZES, CLASSES = table("small_cells").values()
@@ -65,3 +66,8 @@ def test_a_smallest_cell_of_two_hides_nothing_well() -> None:
         require_min_cell(0)
     with pytest.raises(UserError, match="knows that they are single"):
         require_min_cell(2)
+
+
+@pytest.mark.parametrize(("spelling", "group"), table("score_command")["ethnicity"])
+def test_ethnicity_groups(spelling: str | None, group: str) -> None:
+    assert ethnicity(spelling) == group

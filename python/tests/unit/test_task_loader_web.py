@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 from tables import table
-from test_task_loader import QA
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.fetching import FetchRules, fetch
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models import MedicalTask
-from medeval.models.schemas import Row
 from medeval.tasks.registry import start
 
+Row = dict[str, Any]
+
 TABLES = table("task_loader_web")
+QA = {"task_type": "qa", "dataset": [{"input": {"question": "q"}, "output": {"answer": "a"}}]}
 
 ON_LOOPBACK = FetchRules(allow_http=True, allow_private_hosts=True, timeout=2)
 

@@ -20,8 +20,9 @@ from medeval.evaluation.task_prompts import (
     response_schema_for,
 )
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES
+
+Row = dict[str, Any]
 
 TABLES = table("task_prompts")
 

@@ -20,7 +20,7 @@ NAMES = RUBRIC.names
 MARKER = "VERDICT-00112233445566ff"
 TABLES = table("judging")
 # By rule: a reply, how it is read, its scores, and how much of a verdict it is.
-CASES = json.loads(Path(__file__).with_name("verdicts.json").read_text("utf-8"))
+CASES = table("verdicts", "readers")
 MARKED = ("before_the_marker", "behind_the_marker", "marker_again", "without_the_marker")
 
 
