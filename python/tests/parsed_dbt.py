@@ -14,10 +14,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import yaml
 from command_server import CommandServer, wait_for_a_command
 from commands import PROJECT_ROOT
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
 
 # What dbt_project.yml and the sources read of the environment; profiles.yml is read by each run.
 _PARSED = ("MEDEVAL_UNIT_TESTS", "MEDEVAL_SCHEMA_PREFIX")
@@ -76,8 +80,18 @@ def _serve(target: str, variables: str) -> int:
     if not parsed.success:
         sys.exit("the project cannot be parsed")
     wait_for_a_command()
+    _name_database(parsed.result, os.environ.get("PGDATABASE"))
     done = dbtRunner(manifest=parsed.result).invoke(sys.argv[1:])
     return 0 if done.success else 1 if done.exception is None else 2
+
+
+def _name_database(manifest: Manifest, name: str | None) -> None:
+    """Put the database of this run where that of the parse stands; DuckDB's has one name."""
+    for node in (*manifest.nodes.values(), *manifest.sources.values()):
+        if name and node.database:
+            quoted = f'"{node.database}".'
+            node.database = name
+            node.relation_name = (node.relation_name or "").replace(quoted, f'"{name}".', 1) or None
 
 
 if __name__ == "__main__":
