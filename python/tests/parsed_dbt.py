@@ -1,7 +1,7 @@
 """dbt in forks of a process that has the project parsed, which saves a quarter of a minute each.
 
 A run has its own process, folder, environment and exit code. The project is parsed anew for each
-target, set of variables and variable of the environment that is read while dbt parses.
+target, set of variables and value of an environment variable that is read while dbt parses.
 """
 
 from __future__ import annotations
