@@ -12,6 +12,7 @@ from unittest import mock
 
 import pytest
 from commands import PROJECT_ROOT, run_dbt, run_medeval
+from parsed_dbt import run_parsed
 
 from medeval.warehouse import load_target, open_warehouse
 
@@ -43,7 +44,7 @@ class Build:
     def dbt(self, *args: str) -> str:
         """Run dbt, with the unit tests, and return its output; a failure is the test's."""
         env = {"MEDEVAL_UNIT_TESTS": "1", **self.env}
-        done = run_dbt(*args, "--target", self.target, env=env, folder=self.folder)
+        done = run_parsed(*args, target=self.target, env=env, folder=self.folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -26,10 +26,12 @@ NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files", "medeval.adapters")
 
 
 class CommandServer:
-    """The process, as those see it who have commands run."""
+    """The process, as those see it who have commands run; the default runs those of medeval."""
 
-    def __init__(self) -> None:
+    def __init__(self, *script: str, env: Mapping[str, str] | None = None) -> None:
         self.cpu_seconds = 0.0
+        self._script = script or (__file__,)
+        self._env = {**os.environ, **(env or {})}
         self._lock = Lock()
         self._process: subprocess.Popen[str] | None = None
 
@@ -64,7 +66,8 @@ class CommandServer:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, __file__],
+                [sys.executable, *self._script],
+                env=self._env,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -80,8 +83,11 @@ def _load() -> None:
             importlib.import_module(module.name)
 
 
-def _wait_for_a_command() -> None:
+def wait_for_a_command() -> None:
     """Return in a new process for each command, with its words, folder, environment and files."""
+    # Else each fork goes through all that is loaded, and copies it, when it ends.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         asked = json.loads(line)
         if child := os.fork():
@@ -105,8 +111,5 @@ def _wait_for_a_command() -> None:
 
 if __name__ == "__main__":
     _load()
-    # Else each fork goes through all that is loaded, and copies it, when it ends.
-    gc.collect()
-    gc.freeze()
-    _wait_for_a_command()
+    wait_for_a_command()
     runpy.run_module("medeval", run_name="__main__", alter_sys=True)

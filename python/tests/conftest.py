@@ -50,7 +50,7 @@ def _absent(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-# Whole builds with all tests of dbt that several files share, by the fixtures that make them.
+# Whole builds with tests of dbt that several files share, by the fixtures that make them.
 _SHARED_BUILDS = {
     "mimic3": {f"{data}_{engine}" for data in ("open_demo", "synthetic") for engine in _ENGINES},
     "cdm": {f"cdm_{engine}" for engine in _ENGINES},
@@ -99,6 +99,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[item.path][0])
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop a worker whose xdist does not see the groups: each would make every build anew.
+
+    xdist 3.8 writes them into names that pytest reads no more from 9.2 on.
+    """
+    if getattr(session.config.option, "loadgroup", False):
+        assert all("@" in item.nodeid for item in session.items), "xdist_group is not heeded"
+
+
 @pytest.fixture(autouse=True)
 def _umask() -> None:
     """Commands that run in this process close it; every test begins as a user's shell does."""
@@ -141,7 +150,11 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 
 
 def _built(floor: str, engine: str, source: Path | None = None) -> Any:
-    """Return a fixture: a floor with every test of dbt passed; without files, MIMIC-III's demo."""
+    """Return a fixture: a floor whose tests of dbt have passed.
+
+    Without files it is MIMIC-III's demo, without the unit tests: they have rows of their own, and
+    pass with the synthetic data on the same engine.
+    """
 
     @pytest.fixture(scope="session")
     def built(
@@ -154,7 +167,8 @@ def _built(floor: str, engine: str, source: Path | None = None) -> Any:
             if engine == "postgres":
                 postgres = request.getfixturevalue("postgres_server")
                 address = stack.enter_context(new_database(postgres))
-            yield build_floor(floor, folder, files, address)
+            settings = {} if source else {"MEDEVAL_UNIT_TESTS": "0"}
+            yield build_floor(floor, folder, files, address, **settings)
 
     return built
 

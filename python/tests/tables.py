@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,13 @@ def table(name: str, folder: str = "tables") -> Any:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.split("\n") if line]
-    return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    return json.loads(text) if path.suffix == ".json" else read_yaml(text)
+
+
+def read_yaml(text: str) -> Any:
+    """Return what a text says: by libyaml, which is fast, unless it has half a surrogate pair."""
+    loader = yaml.SafeLoader if re.search(r"\\u[dD]", text) else yaml.CSafeLoader
+    return yaml.load(text, loader)
 
 
 def rows_of(name: str, folder: str = "tables") -> list[Any]:

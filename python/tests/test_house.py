@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 from benchmarks import performance
 from commands import PROJECT_ROOT, run_dbt
 from in_process import Main
+from tables import read_yaml
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
@@ -37,9 +39,15 @@ def names(paths: list[Path]) -> list[str]:
     return [str(path.relative_to(PROJECT_ROOT)) for path in paths]
 
 
+@cache
+def properties_files(folder: str) -> list[dict[str, Any]]:
+    texts = (path.read_text("utf-8") for path in PROJECT_ROOT.glob(f"{folder}/**/*.yml"))
+    return [read_yaml(text) for text in texts]
+
+
 def properties(kind: str, folder: str = "models") -> Iterator[dict[str, Any]]:
-    for path in PROJECT_ROOT.glob(f"{folder}/**/*.yml"):
-        yield from yaml.safe_load(path.read_text(encoding="utf-8")).get(kind, [])
+    for file in properties_files(folder):
+        yield from file.get(kind, [])
 
 
 def without_comments(sql: str) -> str:

@@ -41,11 +41,11 @@ from typing import Any
 from unittest.mock import patch
 
 import duckdb
-import yaml
 from commands import PROJECT_ROOT, link_project
 from in_process import Main
 from model_server import ModelServer, RuledEndpoint, model_server
 from scenario_records import Normal
+from tables import read_yaml
 
 _FOLDER = Path(__file__).with_name("scenarios")
 _INPUTS = Path(__file__).with_name("inputs")
@@ -78,7 +78,7 @@ def scenarios() -> list[Scenario]:
     return [
         Scenario(**entry)
         for path in sorted(_FOLDER.glob("*.yaml"))
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
+        for entry in read_yaml(path.read_text(encoding="utf-8"))
     ]
 
 

@@ -22,7 +22,6 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from postgres_server import new_database
 from tables import table
 
-from medeval.duckdb_files import source_views
 from medeval.errors import UserError
 from medeval.files import exposed
 from medeval.load import Part, load_parts
@@ -216,6 +215,9 @@ def test_load_shows_nothing_of_a_broken_file(
 def test_nothing_is_shown_of_a_file_over_which_no_view_can_be_laid(
     tmp_path: Path, name: str, text: str, meta: dict[str, str]
 ) -> None:
+    # It loads dbt, for which no worker has to wait that only collects this file.
+    from medeval.duckdb_files import source_views
+
     encoded = text.encode("latin-1")
     path = mimic3_folder.write(tmp_path / name, encoded)
     # A table of a source, as dbt's graph has it.
