@@ -370,11 +370,11 @@ class AskedTask(Task, ABC):
         Raises:
             UserError: a folder holds no run of this task with these data.
         """
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=())
         one, two = self.score(first, plain), other.score(second, plain)
-        found = paired_differences(one.result, two.result, "id", method)
+        found = paired_differences(one.result, two.result, method.n_iters, method.seed)
         return sorted(found, key=lambda each: each.metric != one.headline)
 
 

@@ -304,9 +304,9 @@ class CdmTask(AskedTask):
             for name in COUNTS:
                 (result.item_scores or {}).pop(name, None)
             results.append(result)
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
-        found = paired_differences(results[0], results[1], "hadm_id", method)
+        found = paired_differences(results[0], results[1], method.n_iters, method.seed)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 
     @property
