@@ -71,11 +71,10 @@ class Viewer(ThreadingHTTPServer):
         return hashlib.sha256(repr(marks).encode()).hexdigest()
 
     def _list(self) -> str:
-        from medeval.api import runs
+        from medeval.api import run_rows
         from medeval.reporting.pages import page
 
-        found, state = runs(self.folder).astype(object), self._state()
-        rows = found.where(found.notna(), None).to_dict("records")
+        rows, state = run_rows(self.folder), self._state()
         return page("runs.html", folder=str(self.folder), runs=rows[::-1], state=state)
 
     def _compare(self, asked: dict[str, str]) -> str:

@@ -12,8 +12,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import ValidationError
-
 from medeval.evaluation.fetching import FetchRules, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
 from medeval.models.documents import described
@@ -273,7 +271,7 @@ def build_task(
                 faults.append(error)
         raise faults[0]
     except (ValueError, FileNotFoundError) as error:
-        rules = described(error) if isinstance(error, ValidationError) else [str(error)]
+        rules = described(error)
         raise ValueError(f"{place}: {'; '.join(rules)}") from None
 
 
