@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
@@ -15,7 +15,7 @@ from medeval.models.plots import PLOTS, Plot, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
-from medeval.scoring.table import Ratio, ScoreTable, result_fields
+from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
@@ -69,13 +69,19 @@ def task_score(
     return TaskScore(result, headline, **shown)
 
 
-def group_scores(groups: Sequence[Mapping[str, str]], table: ScoreTable, method: Method) -> Groups:
-    """Return the metrics of each group; None for what is hidden, see `hide_small_groups`.
+def group_scores(
+    groups: Sequence[Mapping[str, str]],
+    values: Callable[[Sequence[int]], Mapping[str, float | None]],
+    method: Method,
+    groupings: Iterable[str] | None = None,
+) -> Groups:
+    """Return the values of each group; None for what is hidden, see `hide_small_groups`.
 
     Args:
         groups: of each item, grouping to group.
-        table: of the items.
+        values: of the items at some places.
         method: by which groupings, and the smallest group that is shown.
+        groupings: others than those of the method.
 
     Raises:
         UserError: a grouping that there is not, or a smallest cell that hides nothing well.
@@ -84,14 +90,11 @@ def group_scores(groups: Sequence[Mapping[str, str]], table: ScoreTable, method:
     if unknown := [name for name in method.groupings if name not in known]:
         raise UserError(f"--by {unknown[0]}: there are {', '.join(known) or 'no groups'}.")
     found: Groups = {}
-    for name in method.groupings:
-        found[name] = {}
-        for group, places in partition([one.get(name, UNKNOWN) for one in groups]).items():
-            means = {
-                metric: Ratio([column.item_scores[at] for at in places]).value()
-                for metric, column in table.columns.items()
-            }
-            found[name][group] = {"n": float(len(places)), **means}
+    for name in method.groupings if groupings is None else groupings:
+        places = partition([one.get(name, UNKNOWN) for one in groups])
+        found[name] = {
+            group: {"n": float(len(own)), **values(own)} for group, own in places.items()
+        }
     return hide_small_groups(found, method.min_cell)
 
 

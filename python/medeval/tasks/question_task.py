@@ -198,7 +198,14 @@ class QuestionTask(SampleTask):
             [{"reply": replies.get(one.id, "")} if may_show else {} for one in asked],
             facts,
         )
-        return replace(scored, groups=group_scores([one.groups for one in asked], table, method))
+
+        def means(places: Sequence[int]) -> dict[str, float | None]:
+            return {
+                name: Ratio([column.item_scores[at] for at in places]).value()
+                for name, column in table.columns.items()
+            }
+
+        return replace(scored, groups=group_scores([one.groups for one in asked], means, method))
 
 
 def _sha256(value: Any) -> str:

@@ -300,8 +300,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged import HEADLINE, by_group, judged_table, judging_facts
+        from medeval.tasks.for_reports import group_scores, task_score
+        from medeval.tasks.judged import HEADLINE, judged_table, judged_values, judging_facts
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
@@ -311,13 +311,14 @@ class MtsamplesTask(SampleTask, JudgedTask):
         asked = [self._by_id[item] for item in statuses]
         groupings = [
             {
-                "extracted_section": one.extracted_section,
-                "medical_specialty": one.medical_specialty,
+                "extracted_section": one.extracted_section or "none",
+                "medical_specialty": one.medical_specialty or "none",
                 "leak": "leaked" if one.leak else "not leaked",
             }
             for one in asked
         ]
-        groups = by_group(groupings, results, plan, method)
+        values = judged_values(results, plan, method)
+        groups = group_scores(groupings, values, method, groupings[0])
         data = {name: record.settings[SETTINGS][name] for name in ("sha256", "examples")}
         data["data_class"] = strictest([self.data_class])
         data["truncation"] = self.examples[0].truncation
