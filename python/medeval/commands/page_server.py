@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ from medeval.commands.report import page_of
 from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
+from medeval.text import sha256_of
 
 _LOOPBACK = "127.0.0.1"
 
@@ -68,7 +68,7 @@ class Viewer(ThreadingHTTPServer):
             else (name, 0)
             for name, run in self._runs().items()
         ]
-        return hashlib.sha256(repr(marks).encode()).hexdigest()
+        return sha256_of(repr(marks))
 
     def _list(self) -> str:
         from medeval.api import run_rows

@@ -19,6 +19,7 @@ from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_r
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping, write_text
+from medeval.text import sha256_of
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -199,7 +200,7 @@ class TaskLoader:
         The name of a kept file has the hashes of its address and of its content.
         """
         path = PurePosixPath(unquote(urlsplit(url).path))
-        stem = f"content-{hashlib.sha256(url.encode()).hexdigest()}"
+        stem = f"content-{sha256_of(url)}"
         kept = [*self._cache.glob(f"{stem}-*")] if self._cache else []
         for place in [] if reload else kept:
             content, form = place.read_bytes(), format_of(place)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.types import canonical
+from medeval.inference.types import digest
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.plots import PLOTS, Plot, plot_name
@@ -125,13 +124,12 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     """Return the report of one score; the score's result is made complete for it."""
     result = scored.result
     told, data = result.metadata, result.metadata["data"]
-    content = canonical([data["sha256"], told.get("items_sha256")])
     judging, own = told.get("judging"), [*scored.tables, *scored.details]
     by_group = group_tables(scored, scored.groups, own)
     tables = [*by_group, *own, *([] if judging is None else _judging_tables(judging))]
     about = {
         "status": "incomplete" if told.get("not_asked") else "ok",
-        "task_hash": hashlib.sha256(content.encode()).hexdigest(),
+        "task_hash": digest([data["sha256"], told.get("items_sha256")]),
         "data_class": data.get("data_class", "credentialed"),
         "outcomes": told.get("ledger", {}),
         "warnings": list(scored.warnings),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -29,7 +28,7 @@ from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
-from medeval.text import split_thinking, strictest
+from medeval.text import sha256_of, split_thinking, strictest
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -79,7 +78,7 @@ class MtsamplesOptions(TaskOptions):
     @property
     def prompt_sha256(self) -> str:
         """The hash of the prompt without a note in it."""
-        return _sha256(str(self.messages("")))
+        return sha256_of(str(self.messages("")))
 
     def split(self, reply: str, reasoning: str = "") -> tuple[str, str]:
         """Return what judges get of a reply, thinking in tags still in it, and what was thought.
@@ -153,7 +152,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         asked = record.settings[SETTINGS]
         kept = {name: asked[name] for name in ("use_think", "prompt_style", "samples")}
         examples, data_class = read_kept(record.folder), asked.get("data_class")
-        if _sha256(as_lines(examples)) != asked["sha256"]:
+        if sha256_of(as_lines(examples)) != asked["sha256"]:
             raise UserError(f"The examples in {record.folder} are not those that were asked about.")
         return cls(examples, MtsamplesOptions(**kept), str(asked["rule_version"]), data_class)
 
@@ -169,7 +168,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         return {
             SETTINGS: {
                 "examples": len(self.examples),
-                "sha256": _sha256(as_lines(self.examples)),
+                "sha256": sha256_of(as_lines(self.examples)),
                 "rule_version": self.rule_version,
                 "prompt_sha256": self.options.prompt_sha256,
                 **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
@@ -385,7 +384,3 @@ def demo_plan(question: str) -> str:
     told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
     useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
     return " ".join([*useful[-4:], *_TEXTS["usual"]])
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
