@@ -10,7 +10,7 @@ from medeval.errors import UserError
 from medeval.inference.types import digest
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.plots import PLOTS, Plot, plot_name
+from medeval.models.plots import PLOTS, Plot, ends_of, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
@@ -203,14 +203,12 @@ def group_plots(scored: TaskScore) -> Iterator[Plot]:
             title=f"{scored.headline} by {name.replace('_', ' ')}",
             x_label=scored.headline,
             y=values,
-            low=[one.low if one else None for one in ends] if any(ends) else [],
-            high=[one.high if one else None for one in ends] if any(ends) else [],
+            **ends_of(ends),
             n=[int(one) if isinstance(one, float | int) else None for one in counts],
             labels=list(groups),
             level=whole,
             level_label="all",
             limits=(0.0, 1.0) if min(known) >= 0 and max(known) <= 1 else None,
-            method=next((one.method for one in ends if one and one.method), ""),
             note="" if len(known) == len(values) else "Groups without a value are not shown.",
         )
 
