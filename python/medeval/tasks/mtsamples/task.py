@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import tomllib
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from medeval.errors import UserError
+from medeval.files import json_lines
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
@@ -230,8 +230,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
             self._row(answer, result, plan) | {"judge_prompt": results.prompt.version}
             for answer, result in answers
         ]
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_text(folder / RESULTS, text)
+        write_text(folder / RESULTS, json_lines(rows))
         return self._scored(record, results, plan, method)
 
     def _row(self, answer: Answer, result: SubjectResult, plan: Jury) -> dict[str, Any]:
