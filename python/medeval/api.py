@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.documents import described
 from medeval.models.scores import Interval
+from medeval.reporting.contents import said
 from medeval.tasks import registry
 
 if TYPE_CHECKING:
@@ -135,22 +137,43 @@ def runs(folder: str | Path = "runs") -> pd.DataFrame:
     """
     import pandas as pd
 
+    return pd.DataFrame(run_rows(folder), columns=list(_RUNS))
+
+
+def run_rows(folder: str | Path) -> list[dict[str, Any]]:
+    """Return the rows of `runs`, None for what is missing; `fault` says why scores have no row."""
     rows = []
     for place in sorted(Path(folder).glob("*/run.json")):
         try:
             about = json.loads(place.read_bytes())
-            row = {"task": about["task"], "started_at": about.get("started_at")}
-            model = about.get("settings", about)["model"]
+            row = dict.fromkeys(_RUNS) | {"task": about["task"], "folder": str(place.parent)}
+            row |= {"started_at": about.get("started_at"), "run": place.parent.name}
+            row["model"] = about.get("settings", about)["model"]
         except (OSError, ValueError, KeyError, TypeError):
             continue  # something else that somebody keeps there
-        row |= {"run": place.parent.name, "model": model, "folder": str(place.parent)}
-        for result in _results(place.parent):
-            told = result.metadata
-            ledger, headline = told.get("ledger", {}), told.get("headline")
+        try:
+            results = _results(place.parent)
+        except UserError as error:
+            results, row["fault"] = [], str(error)
+        for result in results:
+            ledger, headline = said(result.metadata, "ledger"), result.metadata.get("headline")
             row |= {"asked": ledger.get("asked"), "answered": ledger.get("answered")}
-            row |= {"headline": headline, "value": result.metrics_results.get(headline)}
+            row |= {"headline": headline, "value": result.metrics_results.get(str(headline))}
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(_RUNS))
+    return rows
+
+
+def read_report(place: Path) -> BenchmarkReport:
+    """Read the report of a run.
+
+    Raises:
+        UserError: the file is none, or cannot be read.
+    """
+    try:
+        return BenchmarkReport.from_file(place)
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or described(error, "the file")[0]
+        raise UserError(f"{place} is no report of a benchmark: {told}") from None
 
 
 def scores(*folders: str | Path) -> pd.DataFrame:
@@ -199,4 +222,4 @@ def scores(*folders: str | Path) -> pd.DataFrame:
 def _results(folder: Path) -> list[Any]:
     """Return what the scores of a run say; nothing if it has none."""
     place = folder / registry.SCORES
-    return BenchmarkReport.from_file(place).detailed_results if place.is_file() else []
+    return read_report(place).detailed_results if place.is_file() else []

@@ -266,6 +266,11 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 raise UserError(f"{path}, line {number} {error}.") from None
 
 
+def json_lines(rows: Iterable[Any]) -> str:
+    """Return rows as JSON Lines, text readable in any script."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
 # Files of lines that are only ever appended to: a torn last line of them counts for nothing
 
 

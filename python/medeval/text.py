@@ -8,6 +8,7 @@ and rejected while thinking is no answer.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections.abc import Iterable
@@ -57,6 +58,11 @@ class SplitReply:
     answer: str
     thinking: str
     state: State
+
+
+def sha256_of(text: str) -> str:
+    """Return the hash of a text in UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def split_thinking(text: str) -> SplitReply:

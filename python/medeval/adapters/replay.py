@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from medeval.files import json_lines
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
@@ -53,7 +53,7 @@ def metrics_of(
     def score() -> dict[str, float]:
         with TemporaryDirectory() as place:
             run = _run(task, replayed(Path(place)), Path(place), limit)
-            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            text = json_lines(lines)
             (run.folder / RESPONSES).write_text(text, encoding="utf-8")
             if judges and judged(task) is not None:
                 guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)

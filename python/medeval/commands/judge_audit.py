@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from medeval.tasks import registry
 from medeval.tasks.judged import judging_of, rubric_of
 from medeval.tasks.run_record import RUNS, RunRecord, read_record
 from medeval.terminal import Terminal, require_writable, table_of, warn
+from medeval.text import sha256_of
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _folder_of(jury: Jury, rubric: Rubric) -> str:
     ]
     texts = [json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in judges]
     key = "\n".join([*texts, str(jury.seed), rubric.sha256])
-    return f"judge-audit-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    return f"judge-audit-{sha256_of(key)[:12]}"
 
 
 def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ from medeval.commands.report import page_of
 from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
+from medeval.text import sha256_of
 
 _LOOPBACK = "127.0.0.1"
 
@@ -68,14 +68,13 @@ class Viewer(ThreadingHTTPServer):
             else (name, 0)
             for name, run in self._runs().items()
         ]
-        return hashlib.sha256(repr(marks).encode()).hexdigest()
+        return sha256_of(repr(marks))
 
     def _list(self) -> str:
-        from medeval.api import runs
+        from medeval.api import run_rows
         from medeval.reporting.pages import page
 
-        found, state = runs(self.folder).astype(object), self._state()
-        rows = found.where(found.notna(), None).to_dict("records")
+        rows, state = run_rows(self.folder), self._state()
         return page("runs.html", folder=str(self.folder), runs=rows[::-1], state=state)
 
     def _compare(self, asked: dict[str, str]) -> str:

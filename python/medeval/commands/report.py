@@ -93,10 +93,9 @@ def _draw(reports: Mapping[str, BenchmarkReport], folder: Path) -> None:
 
 def _show_runs(folder: Path, *, as_json: bool) -> None:
     """List the runs of a folder, with the headline metric of those that are scored."""
-    from medeval.api import runs
+    from medeval.api import run_rows
 
-    found = runs(folder).astype(object)
-    rows = found.where(found.notna(), None).to_dict("records")
+    rows = run_rows(folder)
     if as_json:
         print_json(rows)
         return
@@ -111,3 +110,4 @@ def _show_runs(folder: Path, *, as_json: bool) -> None:
         for row in rows
     ]
     Terminal().print(table_of(f"runs in {folder}", columns, cells))
+    warn(*(row["fault"] for row in rows if "fault" in row))

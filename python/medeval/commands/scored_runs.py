@@ -42,7 +42,7 @@ def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
     Raises:
         UserError: a run that is not scored, or a file that is no report.
     """
-    from medeval.models.benchmark_report import BenchmarkReport
+    from medeval.api import read_report
 
     reports = []
     for path in runs:
@@ -50,10 +50,7 @@ def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
         if not place.is_file():
             again = command_of("score", "--task", "TASK", path)
             raise UserError(f"There is no {place}. Score the run first: `{again}`.")
-        try:
-            reports.append(BenchmarkReport.from_file(place))
-        except ValueError as error:
-            raise UserError(f"{place} is no report of a benchmark: {error}") from None
+        reports.append(read_report(place))
     return reports
 
 

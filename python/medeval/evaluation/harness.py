@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from medeval.evaluation.averages import CATEGORIES, CategoryMap, Scoring
 from medeval.evaluation.model_runner import ModelRunner, ModelSettings
 from medeval.evaluation.task_loader import TaskLoader, build_task
 from medeval.evaluation.task_registry import TaskRegistry
-from medeval.inference.types import Ledger, Outcome, canonical
+from medeval.inference.types import Ledger, Outcome, digest
 from medeval.metrics.metric import text_of
 from medeval.metrics.registry import MetricRegistry, default_registry
 from medeval.models.benchmark_report import BenchmarkReport
@@ -200,8 +199,8 @@ class EvaluationHarness:
             if model_type is not None:
                 self.runner.unload_model(model_id)
         contents = sorted(([one.task_id, one.about.get("task_hash")] for one in planned), key=str)
-        digest = _digest({"model": settings.recorded, "tasks": contents})[:12]
-        name = f"{started:%Y%m%dT%H%M%S%fZ}-{digest}"
+        model = digest({"model": settings.recorded, "tasks": contents})[:12]
+        name = f"{started:%Y%m%dT%H%M%S%fZ}-{model}"
         about = {
             "run_id": name,
             "model": settings.recorded,
@@ -313,7 +312,7 @@ class EvaluationHarness:
             folder, inputs = None, task.pairs()[0]
             if self.cache_dir is not None and settings.is_data:
                 parts = {"model": settings.recorded, "task": about["task_hash"]}
-                folder = Path(self.cache_dir) / f"answers-{_digest(parts)}"
+                folder = Path(self.cache_dir) / f"answers-{digest(parts)}"
             ask = partial(self.runner.run_model, task=task, folder=folder, ask_anew=not use_cache)
             outputs = ask(settings.model_id, inputs, batch_size)
             if len(outputs) != len(inputs):
@@ -417,10 +416,6 @@ def _ending(output: Row, target: str) -> Ending:
     if text_of(output.get(target)).strip():
         return Outcome.ANSWERED, None
     return Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY, None
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def _call(callback: Callable[..., object] | None, *told: Any) -> None:

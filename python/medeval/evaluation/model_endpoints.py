@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from medeval.inference.journal import Line
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import RunConfig, settings_of
 from medeval.inference.secrets import key_from_environment, without_key
-from medeval.inference.types import Model, Outcome, Request, Sample, canonical, texts_of
+from medeval.inference.types import Model, Outcome, Request, Sample, digest, texts_of
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
@@ -195,8 +194,7 @@ class ChatModel(LoadedModel):
         decisive = settings_of(made, task_prompts.TASK_PROMPT_VERSION)
         self.settings = {**decisive, "json_schema": json_schema}
         readable = re.sub(r"[^\w.-]+", "-", made.model).strip("-.")[:60]
-        digest = hashlib.sha256(canonical(decisive).encode()).hexdigest()
-        self.folder = folder / f"{readable}-{digest[:16]}"
+        self.folder = folder / f"{readable}-{digest(decisive)[:16]}"
 
     def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Sample, list[int]]]:
         """Return each input as the conversation that its task makes of it."""
@@ -208,7 +206,7 @@ class ChatModel(LoadedModel):
         found: dict[str, tuple[Sample, list[int]]] = {}
         for place, row in enumerate(call.rows):
             messages = task_prompts.messages_for(task, row)
-            key = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
+            key = digest([messages, form])[:32]
             item = Sample(key, messages, call.data_class, parameters=form)
             found.setdefault(key, (item, []))[1].append(place)
         return list(found.values())

@@ -24,7 +24,7 @@ from medeval.inference.run import RunConfig
 from medeval.inference.types import Model, Outcome, Reply, Request, Sample
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
-from medeval.text import whole_json
+from medeval.text import sha256_of, whole_json
 
 
 class MissingExtraError(UserError, ImportError):
@@ -264,7 +264,7 @@ def state_of(*places: str | Path) -> str:
         for file in sorted(path.rglob("*")) if path.is_dir() and path.name else ():
             status = file.stat()
             states.append([str(file.relative_to(path)), status.st_size, status.st_mtime_ns])
-    return hashlib.sha256(json.dumps(states).encode()).hexdigest()
+    return sha256_of(json.dumps(states))
 
 
 def file_model(

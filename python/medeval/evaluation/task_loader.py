@@ -12,8 +12,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import ValidationError
-
 from medeval.evaluation.fetching import FetchRules, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
 from medeval.models.documents import described
@@ -21,6 +19,7 @@ from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_r
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping, write_text
+from medeval.text import sha256_of
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -201,7 +200,7 @@ class TaskLoader:
         The name of a kept file has the hashes of its address and of its content.
         """
         path = PurePosixPath(unquote(urlsplit(url).path))
-        stem = f"content-{hashlib.sha256(url.encode()).hexdigest()}"
+        stem = f"content-{sha256_of(url)}"
         kept = [*self._cache.glob(f"{stem}-*")] if self._cache else []
         for place in [] if reload else kept:
             content, form = place.read_bytes(), format_of(place)
@@ -273,7 +272,7 @@ def build_task(
                 faults.append(error)
         raise faults[0]
     except (ValueError, FileNotFoundError) as error:
-        rules = described(error) if isinstance(error, ValidationError) else [str(error)]
+        rules = described(error)
         raise ValueError(f"{place}: {'; '.join(rules)}") from None
 
 

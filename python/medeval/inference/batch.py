@@ -6,7 +6,6 @@ written, as it would about a request.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, line_of
 from medeval.inference.openai_replies import NoCompletionError, read_completion
 from medeval.inference.run import CanRead, Progress, Run
-from medeval.inference.types import Outcome, Reply, Request, Sample, body_of, canonical
+from medeval.inference.types import Outcome, Reply, Request, Sample, body_of, canonical, digest
 from medeval.text import split_thinking
 
 URL = "/v1/chat/completions"
@@ -50,7 +49,7 @@ class Imported:
 def custom_id(request: Request) -> str:
     """Return a request's name in a batch: a hash, which says nothing of the patient."""
     parts = [request.item.id, request.item.sample, request.key]
-    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+    return digest(parts)
 
 
 def export_batch(run: Run, items: Iterable[Sample], guard: DataUseGuard, path: Path) -> int:

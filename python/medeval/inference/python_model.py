@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ from medeval.text import whole
 
 
 class PythonModel:
-    """A function in this process that takes an item and returns its text.
+    """A function in this process that takes an item and returns its text, or a whole reply.
 
     Args:
         function: called in a thread of its own for each item; it may be called in several at once.
@@ -35,11 +36,14 @@ class PythonModel:
         timeout: seconds after which an item is an error and its call no longer waited for; None to
             wait for as long as it takes.
         file: where a user's function stands, by which the guard knows it; None for a built-in one.
+
+    Attributes:
+        file: the same, in full.
     """
 
     def __init__(
         self,
-        function: Callable[[Sample], str],
+        function: Callable[[Sample], str | Reply],
         name: str,
         guard: DataUseGuard,
         purpose: Purpose = "answer",
@@ -54,13 +58,13 @@ class PythonModel:
         self._guard = guard
         self._purpose: Purpose = purpose
         self._timeout = timeout
-        self._file = None if file is None else str(file.resolve())
+        self.file = None if file is None else str(file.resolve())
 
     async def ask(self, request: Request) -> Reply | Failure:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
-        if self._file is not None:
-            self._guard.check(self._file, request.item.is_open)
+        if self.file is not None:
+            self._guard.check(self.file, request.item.is_open)
         self._guard.authorize(request, body, self._purpose)
         try:
             answer = await self._called(request.item)
@@ -71,6 +75,8 @@ class PythonModel:
             return _failure_of(error)
         if isinstance(answer, str):
             return Reply(whole(answer), finish_reason="stop", model=self.model)
+        if isinstance(answer, Reply):
+            return replace(answer, model=self.model)
         if isinstance(answer, Failure):
             return answer
         return Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")

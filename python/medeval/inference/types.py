@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from medeval.text import CREDENTIALED as CREDENTIALED
 from medeval.text import OPEN as OPEN
+from medeval.text import sha256_of
 
 if TYPE_CHECKING:
     from medeval.inference.errors import Failure
@@ -86,12 +86,17 @@ class Request:
             "sample": self.item.sample,
             "prompt_version": self.prompt_version,
         }
-        return hashlib.sha256(canonical(parts).encode()).hexdigest()
+        return digest(parts)
 
 
 def canonical(value: object) -> str:
     """Write JSON in the one form that hashes are taken of."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def digest(value: object) -> str:
+    """Return the hash of JSON in its canonical form."""
+    return sha256_of(canonical(value))
 
 
 def body_of(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:

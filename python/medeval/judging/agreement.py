@@ -18,7 +18,6 @@ ceiling: a mean of several people is steadier than any one of them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -35,6 +34,7 @@ from medeval.judging.verdict import number_in
 from medeval.models.rows import rows_from_csv
 from medeval.models.scores import DRAWS
 from medeval.scoring.table import row_weights, sampled_interval
+from medeval.text import sha256_of
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -307,7 +307,7 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     if not scores:
         raise UserError(f"{path} holds no scores.")
     answers, raters, _ = (tuple(dict.fromkeys(part)) for part in zip(*scores, strict=True))
-    return HumanRatings(scores, raters, answers, path, hashlib.sha256(text.encode()).hexdigest())
+    return HumanRatings(scores, raters, answers, path, sha256_of(text))
 
 
 def _checked_header(path: Path, columns: Sequence[str], scores: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ no answer can hold its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import category
 
-from medeval.inference.types import Message, canonical
+from medeval.inference.types import Message, digest
 from medeval.judging.rubric import Rubric
 from medeval.models.text_files import read_yaml
-from medeval.text import split_thinking
+from medeval.text import sha256_of, split_thinking
 
 BLOCKS = ("question", "reference", "answer")
 PROMPT = "judge-2"
@@ -132,14 +131,14 @@ class JudgePrompt:
     @property
     def version(self) -> str:
         """What every request of a run is keyed with: other words are another version."""
-        digest = _sha256(f"{self._sha256_of_texts} {self.rubric.sha256}")[:12]
+        digest = sha256_of(f"{self._sha256_of_texts} {self.rubric.sha256}")[:12]
         return f"{self.name}/{self.rubric.name}/{self.variant.name}/{digest}"
 
     @cached_property
     def _sha256_of_texts(self) -> str:
         """The hash of the template and of the sentences that the prompt may put into it."""
         left_out = "again" if self.name == FORMER_PROMPT else ""
-        return _sha256("\n".join(text for name, text in _texts().items() if name != left_out))
+        return sha256_of("\n".join(text for name, text in _texts().items() if name != left_out))
 
     def record(self) -> dict[str, object]:
         """Return all that decides the prompts, for the record of a run."""
@@ -161,7 +160,7 @@ class JudgePrompt:
         shown = {name: texts[name].strip() for name in self.variant.blocks}
         # No text holds the code of its own request.
         key = [self.seed, subject.name, sample]
-        codes = (_sha256(canonical([*key, n, [*shown.values()]]))[:16] for n in count())
+        codes = (digest([*key, n, [*shown.values()]])[:16] for n in count())
         code = next(one for one in codes if not any(one in text for text in texts.values()))
         blocks = "\n\n".join(
             f"<{name}-{code}>\n{escape(text)[0]}\n</{name}-{code}>" for name, text in shown.items()
@@ -207,10 +206,6 @@ def _texts() -> Mapping[str, str]:
     path = Path(__file__).with_name("prompts") / "judge.yaml"
     texts: dict[str, str] = read_yaml(path.read_text(encoding="utf-8"))
     return {name: text.rstrip("\n") for name, text in texts.items()}
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def escape(text: str) -> tuple[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from medeval.errors import UserError
 from medeval.files import read_text
+from medeval.text import sha256_of
 
 _FOLDER = Path(__file__).with_name("rubrics")
 
@@ -55,7 +55,7 @@ class YamlFile(BaseModel):
         text = read_text(path)
         try:
             said = read_yaml(text)
-            digest = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+            digest = {"sha256": sha256_of(text)}
             return cls.model_validate({**said, **digest} if isinstance(said, dict) else said)
         except ValidationError as error:
             fault = cls._fault(error)

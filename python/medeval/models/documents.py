@@ -123,8 +123,13 @@ class Document(BaseModel):
         return (cls.from_yaml if is_yaml else cls.from_json)(read_text(Path(path)))
 
 
-def described(error: ValidationError, whole: str = "the task") -> list[str]:
-    """Say which fields break which rules, one line each; never what stands in them."""
+def described(error: Exception, whole: str = "the task") -> list[str]:
+    """Say which fields break which rules, one line each; never what stands in them.
+
+    An error of another kind says it itself.
+    """
+    if not isinstance(error, ValidationError):
+        return [str(error)]
     told = []
     for each in error.errors(include_input=False, include_url=False, include_context=False):
         message, place = each["msg"].removeprefix("Value error, "), ".".join(map(str, each["loc"]))

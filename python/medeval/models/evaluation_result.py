@@ -82,6 +82,17 @@ class EvaluationResult(Document):
         """Return the number of items: inputs or answers, whichever are more."""
         return max(len(self.inputs), len(self.model_outputs))
 
+    def item_ids(self) -> list[str]:
+        """Return what each item is called: by the result, an id of its input, or its index."""
+        given, count = self.metadata.get("input_ids") or [], self.item_count()
+        count = count or min(map(len, (self.item_scores or {}).values()), default=0)
+        names = []
+        for index, row in enumerate([*self.inputs, *[{}] * (count - len(self.inputs))]):
+            own = (value for key, value in row.items() if key == "id" or key.endswith("_id"))
+            name = given[index] if index < len(given) else None
+            names.append(str(next(own, index) if name is None else name))
+        return names
+
     def has_metric(self, name: str) -> bool:
         """Tell whether a metric was scored."""
         return name in self.metrics_results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from operator import not_
@@ -40,6 +39,7 @@ from medeval.models.schemas import (
     validate_rows,
 )
 from medeval.models.text_files import format_of, parse_mapping, read_text
+from medeval.text import sha256_of
 
 __all__ = ["MedicalTask", "TaskType"]
 
@@ -300,7 +300,7 @@ def task_hash(task: MedicalTask) -> str:
     if task.few_shot:
         content["few_shot"] = task.examples()
     text = json.dumps(to_jsonable_python(content), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_of(text)
 
 
 def input_ids(inputs: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,12 +7,12 @@ and short names only: no item, no text, and nothing of fewer cases than the smal
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from medeval.models.scores import Finite
+from medeval.models.scores import Finite, Interval
 
 PLOTS = "plots"
 Kind = Literal["forest", "curve", "calibration", "bars", "confusion"]
@@ -94,6 +94,15 @@ class Plot(BaseModel):
         if len(self.low) not in (0, places) or len(self.n) not in (0, places):
             raise ValueError(f"intervals and counts are of all {places} places or of none")
         return self
+
+
+def ends_of(intervals: Sequence[Interval | None]) -> dict[str, Any]:
+    """Return what a plot has of intervals: `low`, `high` and `method`, all empty without any."""
+    given = [one for one in intervals if one is not None and one.low is not None]
+    ends = [(one.low, one.high) if one else (None, None) for one in intervals if given]
+    methods = sorted({one.method for one in given if one.method})
+    low, high = map(list, zip(*ends, strict=True)) if ends else ([], [])
+    return {"low": low, "high": high, "method": ", ".join(methods)}
 
 
 def plot_name(text: str) -> str:

@@ -286,19 +286,15 @@ def _spent(result: EvaluationResult) -> str:
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result with what was asked and answered, as text."""
-    count, told = result.item_count(), result.metadata
-    columns = [
-        told.get("input_ids") or [None] * count,
-        *(result.inputs, result.model_outputs, told.get("item_outcomes") or []),
-    ]
-    for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
+    names, outcomes = result.item_ids(), result.metadata.get("item_outcomes") or []
+    columns = zip_longest(names, result.inputs, result.model_outputs, outcomes)
+    for index, (name, asked, output, outcome) in enumerate(islice(columns, result.item_count())):
         texts = (
             "\n".join(f"{key}: {_text(value)}" for key, value in (row or {}).items())
             for row in (asked, output)
         )
-        own = (value for key, value in (asked or {}).items() if key == "id" or key.endswith("_id"))
         yield {
-            "id": str(next(own, index) if name is None else name),
+            "id": name,
             **dict(zip(("shown", "output"), texts, strict=True)),
             "outcome": str(outcome or ""),
             "scores": {

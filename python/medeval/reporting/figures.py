@@ -19,7 +19,7 @@ import numpy as np
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.plots import Plot, plot_name, read_plots
+from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
 from medeval.reporting.contents import Line, said, task_lines
 from medeval.reporting.pages import escaped
@@ -149,8 +149,7 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         name="metrics",
         title="Metrics",
         y=[one.value for one in fitting],
-        low=[one.low if one else None for one in ends] if any(ends) else [],
-        high=[one.high if one else None for one in ends] if any(ends) else [],
+        **ends_of(ends),
         n=[one.n for one in fitting],
         labels=[
             (labels or {}).get(one.name, _words(one.name))
@@ -158,7 +157,6 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
             for one in fitting
         ],
         limits=(min(0.0, lowest), 1.0),
-        method=", ".join(sorted({one.method for one in ends if one and one.method})),
         note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
     )
 

@@ -8,17 +8,16 @@ Representation of All-Pairwise Comparisons, J. Comput. Graph. Stat. 13 (2004) 45
 from __future__ import annotations
 
 import string
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import combinations
 from math import isclose
 from statistics import fmean
 
 from medeval.errors import UserError
-from medeval.inference.types import canonical
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import DRAWS
-from medeval.scoring.compare import Verdict, corrected, mean_difference
+from medeval.scoring.compare import Difference, Verdict, corrected
+from medeval.scoring.paired import paired_differences
 
 SENTENCE = (
     "Models that share a letter cannot be told apart: paired tests on the same items, p values"
@@ -40,37 +39,36 @@ def shared_letters(
         direction: which way it is better.
         seed: of resamples and exchanges.
     """
-    scores, untested = dict[str, dict[str, float | None]](), dict[str, list[str]]()
+    tested, untested = dict[str, EvaluationResult](), dict[str, list[str]]()
     for name, result in results.items():
-        items = _item_scores(result, metric)
-        if isinstance(items, str):
-            untested.setdefault(items, []).append(name)
+        if reason := _why_untested(result, metric):
+            untested.setdefault(reason, []).append(name)
         else:
-            scores[name] = items
+            tested[name] = result
     why = [f"No letter for {', '.join(names)}: {reason}." for reason, names in untested.items()]
     if len(results) < 2:
         return {}, []
-    if len(scores) < 2:
-        every = len(untested) == 1 and not scores
+    if len(tested) < 2:
+        every = len(untested) == 1 and not tested
         return {}, [f"No letters: {next(iter(untested))}."] if every else why
-    pairs = list(combinations(range(len(scores)), 2))
-    draws, entries = max(DRAWS, _DRAWS_A_PAIR * len(pairs)), list(scores.values())
-    found = []
-    for one, two in pairs:
-        shared = [item for item in entries[one] if item in entries[two]]
-        both = ([entries[each][item] for item in shared] for each in (one, two))
-        try:
-            found.append(
-                mean_difference(metric, *both, draws=draws, seed=seed, direction=direction)
-            )
-        except UserError:
-            return {}, [f"No letters: two models have no scores of the same items for {metric}."]
+    pairs = list(combinations(range(len(tested)), 2))
+    draws, ways = max(DRAWS, _DRAWS_A_PAIR * len(pairs)), {metric: direction}
+    alone = [
+        one.model_copy(update={"item_scores": {metric: (one.item_scores or {})[metric]}})
+        for one in tested.values()
+    ]
+    found: list[Difference] = []
+    try:
+        for one, two in pairs:
+            found += paired_differences(alone[one], alone[two], draws, seed, ways)
+    except UserError:
+        return {}, [f"No letters: two models have no scores of the same items for {metric}."]
     differing = [
         pair
         for pair, one in zip(pairs, corrected(found), strict=True)
         if one.verdict not in (Verdict.NEITHER, Verdict.UNDEFINED)
     ]
-    return dict(zip(scores, compact_letters(len(scores), differing), strict=True)), why
+    return dict(zip(tested, compact_letters(len(tested), differing), strict=True)), why
 
 
 def compact_letters(count: int, differing: Collection[tuple[int, int]]) -> list[str]:
@@ -97,18 +95,12 @@ def compact_letters(count: int, differing: Collection[tuple[int, int]]) -> list[
     ]
 
 
-def _item_scores(result: EvaluationResult, metric: str) -> dict[str, float | None] | str:
-    """Return the scores by item, or why there is nothing to test with."""
+def _why_untested(result: EvaluationResult, metric: str) -> str:
+    """Return why there are no scores of items to test with; empty if there are."""
     scores = (result.item_scores or {}).get(metric)
     defined = [score for score in scores or () if score is not None]
     if scores is None or not defined:
         return f"the run keeps no scores of single items for {metric}"
     if not isclose(fmean(defined), result.metrics_results[metric], rel_tol=1e-9, abs_tol=1e-9):
         return f"{metric} is no mean of scores of single items"
-    # A result without inputs has the order of its content, whose hash is the same.
-    rows: Sequence[object] = result.inputs or range(len(scores))
-    times, found = Counter[str](), dict[str, float | None]()
-    for name, score in zip(map(canonical, rows), scores, strict=True):
-        times[name] += 1
-        found[f"{name} {times[name]}"] = score
-    return found
+    return ""

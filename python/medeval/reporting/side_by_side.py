@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.reporting.contents import items_of, may_show_text
+from medeval.scoring.paired import shared_items
 
 RIGHT = ("only A", "only B", "neither", "both right")
 # Where scores are no 0 or 1, the higher one is told.
@@ -48,11 +48,11 @@ def side_by_side(
         known = ", ".join(metrics) or "none, as their scores are not made item by item"
         raise UserError(f"No scores of single items for {chosen or headline}: there are {known}.")
     may_show = show_text or (may_show_text(first) and may_show_text(second))
-    others = dict(_scored(second, chosen))
+    items = [list(items_of(result)) for result in (first, second)]
+    values = [(result.item_scores or {})[chosen] for result in (first, second)]
     pairs = [
-        (one, others[key][0], (score, others[key][1]))
-        for key, (one, score) in _scored(first, chosen)
-        if key in others
+        (items[0][at], items[1][other], (values[0][at], values[1][other]))
+        for at, other in shared_items(first, second)
     ]
     known_scores = {score for *_, scores in pairs for score in scores if score is not None}
     groups = RIGHT if known_scores <= {0, 1} else HIGHER
@@ -71,17 +71,6 @@ def side_by_side(
         "n_hidden": max(0, len(rows) - MOST_ITEMS) if may_show else 0,
         "is_withheld": not may_show,
     }
-
-
-def _scored(
-    result: EvaluationResult, metric: str
-) -> Iterator[tuple[tuple[str, int], tuple[dict[str, Any], float | None]]]:
-    """Yield items and their scores, each by its id and how often that came before."""
-    before = Counter[str]()
-    scores = (result.item_scores or {})[metric]
-    for one, score in zip(items_of(result), scores, strict=False):
-        yield (one["id"], before[one["id"]]), (one, score)
-        before[one["id"]] += 1
 
 
 def _group(groups: tuple[str, ...], first: float | None, second: float | None) -> str:

@@ -227,5 +227,4 @@ def _reasoning(output: Row) -> str | None:
 
 
 def _faults(error: ValueError) -> str:
-    told = described(error, "the whole") if isinstance(error, ValidationError) else [str(error)]
-    return "; ".join(told)
+    return "; ".join(described(error, "the whole"))

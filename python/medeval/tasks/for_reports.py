@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.types import canonical
+from medeval.inference.types import digest
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.plots import PLOTS, Plot, plot_name
+from medeval.models.plots import PLOTS, Plot, ends_of, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
-from medeval.scoring.table import Ratio, ScoreTable, result_fields
+from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
@@ -69,13 +68,19 @@ def task_score(
     return TaskScore(result, headline, **shown)
 
 
-def group_scores(groups: Sequence[Mapping[str, str]], table: ScoreTable, method: Method) -> Groups:
-    """Return the metrics of each group; None for what is hidden, see `hide_small_groups`.
+def group_scores(
+    groups: Sequence[Mapping[str, str]],
+    values: Callable[[Sequence[int]], Mapping[str, float | None]],
+    method: Method,
+    groupings: Iterable[str] | None = None,
+) -> Groups:
+    """Return the values of each group; None for what is hidden, see `hide_small_groups`.
 
     Args:
         groups: of each item, grouping to group.
-        table: of the items.
+        values: of the items at some places.
         method: by which groupings, and the smallest group that is shown.
+        groupings: others than those of the method.
 
     Raises:
         UserError: a grouping that there is not, or a smallest cell that hides nothing well.
@@ -84,14 +89,11 @@ def group_scores(groups: Sequence[Mapping[str, str]], table: ScoreTable, method:
     if unknown := [name for name in method.groupings if name not in known]:
         raise UserError(f"--by {unknown[0]}: there are {', '.join(known) or 'no groups'}.")
     found: Groups = {}
-    for name in method.groupings:
-        found[name] = {}
-        for group, places in partition([one.get(name, UNKNOWN) for one in groups]).items():
-            means = {
-                metric: Ratio([column.item_scores[at] for at in places]).value()
-                for metric, column in table.columns.items()
-            }
-            found[name][group] = {"n": float(len(places)), **means}
+    for name in method.groupings if groupings is None else groupings:
+        places = partition([one.get(name, UNKNOWN) for one in groups])
+        found[name] = {
+            group: {"n": float(len(own)), **values(own)} for group, own in places.items()
+        }
     return hide_small_groups(found, method.min_cell)
 
 
@@ -122,13 +124,12 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     """Return the report of one score; the score's result is made complete for it."""
     result = scored.result
     told, data = result.metadata, result.metadata["data"]
-    content = canonical([data["sha256"], told.get("items_sha256")])
     judging, own = told.get("judging"), [*scored.tables, *scored.details]
     by_group = group_tables(scored, scored.groups, own)
     tables = [*by_group, *own, *([] if judging is None else _judging_tables(judging))]
     about = {
         "status": "incomplete" if told.get("not_asked") else "ok",
-        "task_hash": hashlib.sha256(content.encode()).hexdigest(),
+        "task_hash": digest([data["sha256"], told.get("items_sha256")]),
         "data_class": data.get("data_class", "credentialed"),
         "outcomes": told.get("ledger", {}),
         "warnings": list(scored.warnings),
@@ -202,14 +203,12 @@ def group_plots(scored: TaskScore) -> Iterator[Plot]:
             title=f"{scored.headline} by {name.replace('_', ' ')}",
             x_label=scored.headline,
             y=values,
-            low=[one.low if one else None for one in ends] if any(ends) else [],
-            high=[one.high if one else None for one in ends] if any(ends) else [],
+            **ends_of(ends),
             n=[int(one) if isinstance(one, float | int) else None for one in counts],
             labels=list(groups),
             level=whole,
             level_label="all",
             limits=(0.0, 1.0) if min(known) >= 0 and max(known) <= 1 else None,
-            method=next((one.method for one in ends if one and one.method), ""),
             note="" if len(known) == len(values) else "Groups without a value are not shown.",
         )
 

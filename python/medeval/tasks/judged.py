@@ -216,35 +216,21 @@ def item_ids(results: JudgingResults) -> list[str]:
     return list(dict.fromkeys(row.subject.id for row in results.subjects))
 
 
-def by_group(
-    groups: Sequence[Mapping[str, str | None]], results: JudgingResults, plan: Jury, method: Method
-) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return the headline with its interval for each group; see `hide_small_groups`.
-
-    Args:
-        groups: of each item, in the order of their scores: grouping to group.
-        results: of the judging.
-        plan: says how a jury's rewards become one.
-        method: of the intervals.
-
-    Raises:
-        UserError: a grouping that there is not, or a smallest cell that hides nothing well.
-    """
-    from medeval.scoring.groups import partition
+def judged_values(
+    results: JudgingResults, plan: Jury, method: Method
+) -> Callable[[Sequence[int]], dict[str, float | None]]:
+    """Return what gives the headline of some items, with its interval."""
     from medeval.scoring.table import Ratio, interval
-    from medeval.tasks.for_reports import hide_small_groups
 
-    if unknown := [name for name in method.groupings if name not in groups[0]]:
-        raise UserError(f"--by {unknown[0]}: there are {', '.join(groups[0])}.")
     rewards = judged_table(results, plan).columns[HEADLINE].item_scores
-    found: dict[str, dict[str, dict[str, float | None]]] = {name: {} for name in groups[0]}
-    for name, own in found.items():
-        for group, places in sorted(partition([one[name] or "none" for one in groups]).items()):
-            column = Ratio([rewards[at] for at in places], is_share=True, reason=MISSING)
-            value = interval(column, draws=method.n_iters, seed=method.seed)
-            own[group] = {"n": float(len(places)), "n_missing": float(value.n_undefined)}
-            own[group] |= {HEADLINE: value.value, "low": value.low, "high": value.high}
-    return hide_small_groups(found, method.min_cell)
+
+    def values(places: Sequence[int]) -> dict[str, float | None]:
+        column = Ratio([rewards[at] for at in places], is_share=True, reason=MISSING)
+        value = interval(column, draws=method.n_iters, seed=method.seed)
+        told = {"n_missing": float(value.n_undefined), HEADLINE: value.value}
+        return {**told, "low": value.low, "high": value.high}
+
+    return values
 
 
 def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:

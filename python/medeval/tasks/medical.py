@@ -305,9 +305,9 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
         directions = {name: metric.direction for name, metric in self.metrics.items()}
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
-        return paired_differences(one, two, "id", method, directions)
+        return paired_differences(one, two, method.n_iters, method.seed, directions)
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""

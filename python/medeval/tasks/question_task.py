@@ -6,7 +6,6 @@ these three; docs/adding_a_benchmark.md follows one from its data to its report.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
-from medeval.inference.types import Message, Outcome, Sample, canonical
+from medeval.inference.types import Message, Outcome, Sample, digest
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
@@ -111,7 +110,7 @@ class QuestionTask(SampleTask):
         """See `AskedTask`."""
         return {
             SETTINGS: {
-                "sha256": _sha256([asdict(one) for one in self._by_id.values()]),
+                "sha256": digest([asdict(one) for one in self._by_id.values()]),
                 "options": self.options.model_dump(mode="json"),
             }
         }
@@ -185,7 +184,7 @@ class QuestionTask(SampleTask):
         kinds = strictest(one.data_class for one in asked)
         facts = facts_of_run(record, self.items(record.limit))
         # Other words around the same questions are no other data.
-        content = _sha256([(one.id, one.target) for one in self._by_id.values()])
+        content = digest([(one.id, one.target) for one in self._by_id.values()])
         facts["data"] = {"sha256": content, "data_class": kinds, "questions": len(self._by_id)}
         may_show = kinds == "open"
         scored = task_score(
@@ -198,8 +197,11 @@ class QuestionTask(SampleTask):
             [{"reply": replies.get(one.id, "")} if may_show else {} for one in asked],
             facts,
         )
-        return replace(scored, groups=group_scores([one.groups for one in asked], table, method))
 
+        def means(places: Sequence[int]) -> dict[str, float | None]:
+            return {
+                name: Ratio([column.item_scores[at] for at in places]).value()
+                for name, column in table.columns.items()
+            }
 
-def _sha256(value: Any) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+        return replace(scored, groups=group_scores([one.groups for one in asked], means, method))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
@@ -16,7 +15,7 @@ from medeval.inference.cost import kept_spending
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
 from medeval.inference.secrets import VARIABLE
-from medeval.inference.types import Sample, canonical
+from medeval.inference.types import Sample, digest
 from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
@@ -161,7 +160,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
         "models_reported": dict(sorted(models.items())),
         "ledger": ledger,
         "not_asked": len(due) - asked,
-        "items_sha256": hashlib.sha256(canonical(ids).encode()).hexdigest(),
+        "items_sha256": digest(ids),
         "usage": usage,
     }
 

@@ -15,7 +15,7 @@ from medeval.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Episode, Model, Sample
+    from medeval.inference.types import Episode, Model, Reply, Sample
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.about import About
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
 
-LocalModel = Callable[["Sample"], str]
+LocalModel = Callable[["Sample"], "str | Reply"]
 # Grouping to group to metric to value.
 GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
 
@@ -281,9 +281,11 @@ class AskedTask(Task, ABC):
 
     Attributes:
         prompt_version: of the text around the samples' own; part of each request's key.
+        DEMO_MODEL: what runs call the demo.
     """
 
     prompt_version: str
+    DEMO_MODEL: ClassVar[str] = DEMO
 
     @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
@@ -339,8 +341,28 @@ class AskedTask(Task, ABC):
         yield from self.items(limit)
 
     @abstractmethod
+    def local_reply(self, item: Sample, gold_of: str | None) -> str | Reply:
+        """Return as a reply the gold answer of an item of this id; of None one by simple rules."""
+
+    def local_model(self, kind: str) -> LocalModel:
+        """Return a built-in model as a function of an item: demo, oracle, empty or shuffled."""
+        if kind == EMPTY:
+            return lambda item: ""
+        if kind == DEMO:
+            return lambda item: self.local_reply(item, None)
+        order = list(dict.fromkeys(item.id for item in self.items()))
+        random.Random(0).shuffle(order)  # noqa: S311
+        # Each item gets the gold answer of another one, of the oracle its own.
+        others = order if kind == ORACLE else order[1:] + order[:1]
+        gold_of = dict(zip(order, others, strict=True))
+        return lambda item: self.local_reply(item, gold_of[item.id])
+
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
-        """Return a built-in model: demo, oracle, empty or shuffled."""
+        """Return a built-in model."""
+        from medeval.inference.python_model import PythonModel
+
+        name = self.DEMO_MODEL if kind == DEMO else kind
+        return PythonModel(self.local_model(kind), name, gate)
 
     @abstractmethod
     def chance(self) -> float:
@@ -370,11 +392,11 @@ class AskedTask(Task, ABC):
         Raises:
             UserError: a folder holds no run of this task with these data.
         """
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=())
         one, two = self.score(first, plain), other.score(second, plain)
-        found = paired_differences(one.result, two.result, "id", method)
+        found = paired_differences(one.result, two.result, method.n_iters, method.seed)
         return sorted(found, key=lambda each: each.metric != one.headline)
 
 
@@ -399,23 +421,4 @@ class SampleTask(AskedTask):
 
     @abstractmethod
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """Return as a reply the gold answer of an item of this id; of None one by simple rules."""
-
-    def local_model(self, kind: str) -> LocalModel:
-        """Return a built-in model as a function of an item."""
-        if kind == EMPTY:
-            return lambda item: ""
-        if kind == DEMO:
-            return lambda item: self.local_reply(item, None)
-        order = list(dict.fromkeys(item.id for item in self.items()))
-        random.Random(0).shuffle(order)  # noqa: S311
-        # Each item gets the gold answer of another one, of the oracle its own.
-        others = order if kind == ORACLE else order[1:] + order[:1]
-        gold_of = dict(zip(order, others, strict=True))
-        return lambda item: self.local_reply(item, gold_of[item.id])
-
-    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
-        """Return a built-in model."""
-        from medeval.inference.python_model import PythonModel
-
-        return PythonModel(self.local_model(kind), kind, gate)
+        """See `AskedTask`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,39 @@ def test_only_the_link_that_was_printed_answers_and_only_with_runs(
     write_run(folder.parent, "elsewhere", "quiz", "A", {"a": 1.0})
     for name in ("../elsewhere", "%2e%2e/elsewhere", quote(str(secret), safe=""), "9-none"):
         assert served.get(f"run/{name}")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"accuracy": 0.9}', "model_id: Field required"),
+        ('{"model_id": "E", "detailed_res', "Invalid JSON"),
+        ('{"model_id": "E", "detailed_results": [{"model_id": "E"}]}', "task_id"),
+        (b"\xff\xfe", "is not UTF-8"),
+    ],
+)
+def test_a_run_whose_scores_cannot_be_read_is_a_row_that_says_so(
+    served: Served, folder: Path, content: str | bytes, told: str
+) -> None:
+    damaged = folder / "0-damaged"
+    damaged.mkdir()
+    try:
+        (damaged / "run.json").write_text('{"task": "quiz", "model": "E"}', encoding="utf-8")
+        text = content if isinstance(content, bytes) else content.encode()
+        (damaged / "scores.json").write_bytes(text)
+        status, page = served.get("")
+        assert status == 200
+        (row,) = (one for one in page.split("<tr>") if ">0-damaged<" in one)
+        assert f"{damaged / 'scores.json'} is no report of a benchmark: " in row
+        assert told in row
+        assert "<input" not in row
+        assert "<a" not in row
+        assert 'href="run/1-quiz-A"' in page
+        status, page = served.get("run/0-damaged")
+        assert status == 400
+        assert told in page
+    finally:
+        shutil.rmtree(damaged)
 
 
 def test_a_new_run_changes_the_state(served: Served, folder: Path) -> None:

@@ -14,11 +14,13 @@ from cdm_bedside import MARKS, leaks
 from cdm_cases import MADE, case, cases, facts, names
 from inference_runs import content
 
+from medeval.inference.errors import Failure
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Episode, Outcome, Reply, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
-from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
+from medeval.tasks.cdm.demo import MODEL, reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, read_lab_tests
 from medeval.tasks.cdm.full_information import FullInformation
@@ -29,14 +31,14 @@ from medeval.tasks.cdm.tools import TOOLS
 MODES = ("native", "text", "full_information")
 
 
-class Listening(LocalModel):
+class Listening(PythonModel):
     """The demo model, and what it was asked."""
 
     def __init__(self, gate: DataUseGuard) -> None:
-        super().__init__(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
+        super().__init__(lambda item: reply_to(item.messages, item.parameters), MODEL, gate)
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> Reply | Failure:
         self.asked.append((request.item.id, body_of(request, request.all_parameters)))
         return await super().ask(request)
 

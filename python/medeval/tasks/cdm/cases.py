@@ -23,7 +23,7 @@ from medeval.files import sha256
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import Items, read_lab_tests
-from medeval.text import OPEN, strictest
+from medeval.text import OPEN, sha256_of, strictest
 
 EXPORT = Path("exports") / "cdm"
 COMMAND = "python -m medeval export --task cdm"
@@ -109,7 +109,7 @@ class Subset:
             "name": self.name,
             "cases": len(self.hadm_ids),
             "file_sha256": self.file_sha256,
-            "ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
+            "ids_sha256": sha256_of(ids),
         }
 
 

@@ -8,21 +8,16 @@ check of the scores, and the ends of their scales.
 from __future__ import annotations
 
 import json
-import random
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from medeval.inference.guard import IN_PROCESS, DataUseGuard
-from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Message, Reply, Request, Sample, ToolCall, body_of
+from medeval.inference.types import Message, Reply, Sample, ToolCall
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores
 from medeval.tasks.cdm.facts import DATA, Facts, canonical, prompt
 from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST
-from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
 MODEL = "demo-policy-1"
 
@@ -33,58 +28,15 @@ _ABSENT, _LIPASE = re.compile(_WORDS["absent"]), re.compile(_WORDS["lipase"])
 _SENTENCE = re.compile(r"[.;\n]+\s*")
 
 
-class LocalModel:
-    """A model in this process.
-
-    Args:
-        name: what runs call it.
-        gate: its audit records each request.
-        reply: to an item.
-    """
-
-    def __init__(self, name: str, gate: DataUseGuard, reply: Callable[[Sample], Reply]) -> None:
-        self.address = IN_PROCESS
-        self.model = name
-        self.parameters: Mapping[str, Any] = {}
-        self.fallbacks = ParameterFallbacks()
-        self._gate = gate
-        self._reply = reply
-
-    async def ask(self, request: Request) -> Reply:
-        """Reply to the conversation."""
-        body = json.dumps(body_of(request, request.all_parameters)).encode()
-        self._gate.authorize(request, body, "answer")
-        return replace(self._reply(request.item), model=self.model)
-
-    async def close(self) -> None:
-        """Nothing was opened."""
-
-
-def local_provider(
-    kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: DataUseGuard
-) -> LocalModel:
-    """Return a built-in model: demo, oracle, empty or shuffled."""
-    if kind == DEMO:
-        return LocalModel(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
-    if kind == EMPTY:
-        return LocalModel(kind, gate, lambda item: _said(""))
-    order = list(cases)
-    random.Random(0).shuffle(order)  # noqa: S311
-    others = order if kind == ORACLE else order[1:] + order[:1]
-    gold = {str(one.hadm_id): other for one, other in zip(order, others, strict=True)}
-
-    def reply(item: Sample) -> Reply:
-        """Make the next call of the gold, or give its answer when all are made."""
-        case = gold[item.id]
-        calls = oracle_calls(case, facts)
-        made = sum(message["role"] == "tool" for message in item.messages)
-        if "tools" in item.parameters and made < len(calls):
-            return _call(calls[made], f"call-{made}")
-        # The answer under the keys of either way of asking.
-        told = oracle_answer(case, facts)
-        return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
-
-    return LocalModel(kind, gate, reply)
+def oracle_reply(item: Sample, case: ClinicalCase, facts: Facts) -> Reply:
+    """Return the next call of the gold of a case, or its answer when all are made."""
+    calls = oracle_calls(case, facts)
+    made = sum(message["role"] == "tool" for message in item.messages)
+    if "tools" in item.parameters and made < len(calls):
+        return _call(calls[made], f"call-{made}")
+    # The answer under the keys of either way of asking.
+    told = oracle_answer(case, facts)
+    return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
 
 
 def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Reply:

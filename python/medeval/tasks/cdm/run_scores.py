@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.files import json_lines
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
@@ -255,7 +255,7 @@ def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
         }
         for one in transcripts
     ]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return json_lines(lines)
 
 
 def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from pydantic import Field, InstanceOf
 from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
-from medeval.inference.types import Sample
+from medeval.inference.types import Reply, Sample
+from medeval.models.clinical_case import ClinicalCase
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
-from medeval.tasks.cdm.demo import best_scores, local_provider
+from medeval.tasks.cdm.demo import MODEL, best_scores, oracle_reply, reply_to
 from medeval.tasks.cdm.episode import UNLIMITED, ContextBudget, ToolEpisode, budget_in
 from medeval.tasks.cdm.facts import PROMPT_VERSION, Facts, LabNames, load_facts
 from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
@@ -29,7 +30,6 @@ from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Model
     from medeval.scoring.compare import Difference
     from medeval.tasks.cdm.run_scores import Transcript
@@ -110,6 +110,7 @@ class CdmTask(AskedTask):
     ScoreOptions: ClassVar[type[TaskOptions]] = CdmScoreOptions
     COMPARED: ClassVar[Set[str]] = frozenset({"cases"})
     MOVED: ClassVar[Set[str]] = frozenset({"cases"})
+    DEMO_MODEL: ClassVar[str] = MODEL
     files: CaseFiles
     facts: Facts
     options: CdmOptions
@@ -166,7 +167,7 @@ class CdmTask(AskedTask):
         if self.recorded is not None and not self.recorded.get("context"):
             return self
         options, has_tools = self.options, self.is_conversation
-        is_function = isinstance(provider, PythonModel)
+        is_function = isinstance(provider, PythonModel) and provider.file is not None
         if has_tools and options.tool_protocol == "native" and is_function:
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
@@ -217,9 +218,11 @@ class CdmTask(AskedTask):
         """See `Task`: an answer to a batch may have a part missing, as any other."""
         return self.is_conversation or part_or_whole(reply) is not None
 
-    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
-        """See `Task`."""
-        return local_provider(kind, self._asked.cases, self.facts, gate)
+    def local_reply(self, item: Sample, gold_of: str | None) -> Reply:
+        """See `AskedTask`."""
+        if gold_of is None:
+            return reply_to(item.messages, item.parameters)
+        return oracle_reply(item, self._by_id[gold_of], self.facts)
 
     def chance(self) -> float:
         """See `Task`: how often another case has the same pathology."""
@@ -304,9 +307,9 @@ class CdmTask(AskedTask):
             for name in COUNTS:
                 (result.item_scores or {}).pop(name, None)
             results.append(result)
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
-        found = paired_differences(results[0], results[1], "hadm_id", method)
+        found = paired_differences(results[0], results[1], method.n_iters, method.seed)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 
     @property
@@ -318,6 +321,10 @@ class CdmTask(AskedTask):
     def _asked(self) -> CaseFiles:
         """The cases that are asked: all of the export, or those of the subset."""
         return self.files if self.subset is None else self.files.only(self.subset.hadm_ids)
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, ClinicalCase]:
+        return {str(one.hadm_id): one for one in self._asked.cases}
 
     @cached_property
     def _names(self) -> LabNames:

@@ -33,6 +33,7 @@ from medeval.models.text_files import save_text
 from medeval.raw_files import sql_text
 from medeval.scoring.resample import Floats
 from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
+from medeval.text import sha256_of
 from medeval.warehouse import Warehouse, flat, schema_name
 
 FEATURES_FLOOR = "mimic3_features"
@@ -136,7 +137,7 @@ def predict_to_run(
         predict, parameters = train(task, training, validation, seed)
         blocks = read_features(warehouse, task, TEST, test, digest)
         text = _prediction_text(task, test, np.vstack([predict(block) for block in blocks]))
-        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        sha256 = sha256_of(text)
         parts = {"train": training.labels, "validation": validation.labels, "test": test.labels}
         record = {
             "task": task.name,

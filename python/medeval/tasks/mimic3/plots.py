@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from medeval.models.plots import Plot
+from medeval.models.plots import Plot, ends_of
 from medeval.models.scores import Interval
 from medeval.scoring.curves import Curves, calibration_plot, confusion_cells
 from medeval.tasks.mimic3.metrics import EDGES_HOURS, LABEL_METRIC, N_BINS, LengthOfStay
@@ -48,20 +48,17 @@ def plots_of(
             yield calibration.model_copy(update={"note": note})
     elif task.kind == "labels":
         single = [intervals[name] for name in intervals if name.startswith(LABEL_METRIC)]
-        has_ends = any(one.low is not None for one in single)
         yield Plot(
             kind="bars",
             name="by_label",
             title=SAID["labels"],
             x_label="AUC of ROC",
             y=[one.value for one in single],
-            low=[one.low for one in single] if has_ends else [],
-            high=[one.high for one in single] if has_ends else [],
+            **ends_of(single),
             labels=list(joined.columns),
             level=0.5,
             level_label="chance",
             limits=(0.0, 1.0),
-            method=next((one.method for one in single if one.method), ""),
         )
     else:
         cells = LengthOfStay(joined.truth, joined.prediction).cells.astype(int)

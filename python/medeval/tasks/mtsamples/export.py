@@ -11,6 +11,7 @@ from typing import Any
 from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
+from medeval.files import json_lines
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "mtsamples"
@@ -82,7 +83,7 @@ def read_warehouse(*, as_built: bool) -> tuple[list[Example], str, str, str]:
 
 def as_lines(examples: Sequence[Example]) -> str:
     """Return examples as JSON Lines, the same text for the same examples."""
-    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+    return json_lines(map(asdict, examples))
 
 
 def read_kept(folder: Path) -> list[Example]:

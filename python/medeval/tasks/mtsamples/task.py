@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import re
 import tomllib
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from medeval.errors import UserError
+from medeval.files import json_lines
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
@@ -29,7 +28,7 @@ from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
-from medeval.text import split_thinking, strictest
+from medeval.text import sha256_of, split_thinking, strictest
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -79,7 +78,7 @@ class MtsamplesOptions(TaskOptions):
     @property
     def prompt_sha256(self) -> str:
         """The hash of the prompt without a note in it."""
-        return _sha256(str(self.messages("")))
+        return sha256_of(str(self.messages("")))
 
     def split(self, reply: str, reasoning: str = "") -> tuple[str, str]:
         """Return what judges get of a reply, thinking in tags still in it, and what was thought.
@@ -153,7 +152,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         asked = record.settings[SETTINGS]
         kept = {name: asked[name] for name in ("use_think", "prompt_style", "samples")}
         examples, data_class = read_kept(record.folder), asked.get("data_class")
-        if _sha256(as_lines(examples)) != asked["sha256"]:
+        if sha256_of(as_lines(examples)) != asked["sha256"]:
             raise UserError(f"The examples in {record.folder} are not those that were asked about.")
         return cls(examples, MtsamplesOptions(**kept), str(asked["rule_version"]), data_class)
 
@@ -169,7 +168,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         return {
             SETTINGS: {
                 "examples": len(self.examples),
-                "sha256": _sha256(as_lines(self.examples)),
+                "sha256": sha256_of(as_lines(self.examples)),
                 "rule_version": self.rule_version,
                 "prompt_sha256": self.options.prompt_sha256,
                 **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
@@ -231,8 +230,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
             self._row(answer, result, plan) | {"judge_prompt": results.prompt.version}
             for answer, result in answers
         ]
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_text(folder / RESULTS, text)
+        write_text(folder / RESULTS, json_lines(rows))
         return self._scored(record, results, plan, method)
 
     def _row(self, answer: Answer, result: SubjectResult, plan: Jury) -> dict[str, Any]:
@@ -292,16 +290,16 @@ class MtsamplesTask(SampleTask, JudgedTask):
                 f"{first} and {second} were judged by other judges, or otherwise. Have both judged"
                 " alike: `python -m medeval judge`."
             )
-        from medeval.tasks.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
-        return paired_differences(scored[0], scored[1], "example_id", method)
+        return paired_differences(scored[0], scored[1], method.n_iters, method.seed)
 
     def _scored(
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged import HEADLINE, by_group, judged_table, judging_facts
+        from medeval.tasks.for_reports import group_scores, task_score
+        from medeval.tasks.judged import HEADLINE, judged_table, judged_values, judging_facts
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
@@ -311,13 +309,14 @@ class MtsamplesTask(SampleTask, JudgedTask):
         asked = [self._by_id[item] for item in statuses]
         groupings = [
             {
-                "extracted_section": one.extracted_section,
-                "medical_specialty": one.medical_specialty,
+                "extracted_section": one.extracted_section or "none",
+                "medical_specialty": one.medical_specialty or "none",
                 "leak": "leaked" if one.leak else "not leaked",
             }
             for one in asked
         ]
-        groups = by_group(groupings, results, plan, method)
+        values = judged_values(results, plan, method)
+        groups = group_scores(groupings, values, method, groupings[0])
         data = {name: record.settings[SETTINGS][name] for name in ("sha256", "examples")}
         data["data_class"] = strictest([self.data_class])
         data["truncation"] = self.examples[0].truncation
@@ -384,7 +383,3 @@ def demo_plan(question: str) -> str:
     told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
     useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
     return " ".join([*useful[-4:], *_TEXTS["usual"]])
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,7 +5,6 @@ They are described whenever a program starts, so what they use is imported when 
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from medeval.errors import UserError
+from medeval.files import json_lines
 
 app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check and convert questions, submit.",
@@ -96,7 +96,7 @@ def prompt(
         "skip_without_context": skip_without_context,
     }
     lines = YierTask.start(NAME, read_options(YierOptions, given, NAME)).prompts()
-    _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    _write(out, json_lines(lines))
 
 
 @app.command()
