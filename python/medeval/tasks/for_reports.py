@@ -19,7 +19,7 @@ from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
 COUNTS = ("n", "n_missing", "n_positive")
-Groups = dict[str, dict[str, dict[str, float | None]]]
+Groups = dict[str, dict[str, dict[str, float | Interval | None]]]
 
 
 def task_score(
@@ -70,7 +70,7 @@ def task_score(
 
 def group_scores(
     groups: Sequence[Mapping[str, str]],
-    values: Callable[[Sequence[int]], Mapping[str, float | None]],
+    values: Callable[[Sequence[int]], Mapping[str, float | Interval | None]],
     method: Method,
     groupings: Iterable[str] | None = None,
 ) -> Groups:
@@ -112,7 +112,8 @@ def hide_small_groups(groups: Groups, min_cell: int) -> Groups:
         require_min_cell(min_cell)
     shown: Groups = {}
     for name, own in groups.items():
-        hide = hidden([int(one["n"] or 0) for one in own.values()], [{} for _ in own], min_cell)
+        sizes = [n if isinstance(n := one["n"], float) else 0 for one in own.values()]
+        hide = hidden([int(n) for n in sizes], [{} for _ in own], min_cell)
         shown[name] = {
             group: dict.fromkeys(values) if is_hidden else values
             for (group, values), is_hidden in zip(own.items(), hide or (), strict=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, read_answers
@@ -21,6 +21,9 @@ from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import Method, SampleTask, TaskScore
 from medeval.text import strictest
+
+if TYPE_CHECKING:
+    from medeval.models.scores import Interval
 
 SETTINGS = "questions"
 # So many ways of giving gold answers to other questions are tried, at most.
@@ -198,10 +201,11 @@ class QuestionTask(SampleTask):
             facts,
         )
 
-        def means(places: Sequence[int]) -> dict[str, float | None]:
-            return {
-                name: Ratio([column.item_scores[at] for at in places]).value()
+        def means(places: Sequence[int]) -> dict[str, Interval]:
+            columns = {
+                name: Ratio([column.item_scores[at] for at in places], is_share=True)
                 for name, column in table.columns.items()
             }
+            return ScoreTable(columns).summary(draws=method.n_iters, seed=method.seed)
 
         return replace(scored, groups=group_scores([one.groups for one in asked], means, method))

@@ -76,7 +76,7 @@ def test_a_task_in_a_file_runs_scores_compares_and_reports(checkout: Path) -> No
     one, two = run_of(checkout, "one"), run_of(checkout, "two")
     shown = medeval(checkout, "score", "--task", OWN, one, "--by", "field", "--min-cell", "1")
     assert re.search(r"accuracy\W+0\.3333\W+0\.0968 to 0\.7000\W+6", shown), shown
-    assert re.search(r"cardiology\W+2\W+1\.0000", shown), shown
+    assert re.search(r"cardiology\W+2\W+1\.0000 \(0\.3424 to 1\.0000\)", shown), shown
     assert "nephrology" in shown
     medeval(checkout, "score", "--task", OWN, two, "--n-iters", "0")
     compared = json.loads(medeval(checkout, "compare", "--task", OWN, one, two, "--json"))
