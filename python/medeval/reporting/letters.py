@@ -16,7 +16,8 @@ from statistics import fmean
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import DRAWS
-from medeval.scoring.compare import Difference, Verdict, corrected, paired_differences
+from medeval.scoring.compare import Difference, Verdict, corrected
+from medeval.scoring.paired import paired_differences
 
 SENTENCE = (
     "Models that share a letter cannot be told apart: paired tests on the same items, p values"

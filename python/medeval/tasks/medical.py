@@ -305,7 +305,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
         directions = {name: metric.direction for name, metric in self.metrics.items()}
-        from medeval.scoring.compare import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         return paired_differences(one, two, method.n_iters, method.seed, directions)
 

@@ -392,7 +392,7 @@ class AskedTask(Task, ABC):
         Raises:
             UserError: a folder holds no run of this task with these data.
         """
-        from medeval.scoring.compare import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=())
         one, two = self.score(first, plain), other.score(second, plain)

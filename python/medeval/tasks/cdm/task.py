@@ -307,7 +307,7 @@ class CdmTask(AskedTask):
             for name in COUNTS:
                 (result.item_scores or {}).pop(name, None)
             results.append(result)
-        from medeval.scoring.compare import paired_differences  # numpy is slow to load
+        from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         found = paired_differences(results[0], results[1], method.n_iters, method.seed)
         return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
