@@ -47,7 +47,7 @@ def test_a_prediction_file_has_every_test_row(
 ) -> None:
     folder, rows = predict(demo_mimic3, name)
     assert folder.name.endswith(f"-{name}-logistic")
-    keys = ["stay", "period_length"] if name in HOURLY else ["stay"]
+    keys = ["stay"] if name == "in_hospital_mortality" else ["stay", "period_length"]
     predictions = [column for column in rows[0] if column.startswith("pred")]
     truths = [column for column in rows[0] if column not in (*keys, *predictions)]
     assert list(rows[0]) == [*keys, *predictions, *truths]

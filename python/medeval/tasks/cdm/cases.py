@@ -242,5 +242,3 @@ def _lines(text: str, path: Path) -> dict[int, int]:
         found[hadm_id] = number
     return found
 
-
-# What a build of the cases needs
