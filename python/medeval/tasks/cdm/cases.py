@@ -241,4 +241,3 @@ def _lines(text: str, path: Path) -> dict[int, int]:
             raise UserError(f"{where}: {COLUMN} {hadm_id} stands in line {found[hadm_id]} too.")
         found[hadm_id] = number
     return found
-
