@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.models.scores import LEVEL
 from medeval.scoring.resample import Counts, Floats, Integers, Labels, Statistic
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
@@ -346,6 +345,8 @@ def delong_test(truth: ArrayLike, first: ArrayLike, second: ArrayLike) -> dict[s
         `standard_error` and the ends of its normal interval (`low`, `high`, `level`), `z` (0 if
         difference and error are) and the two-sided `p_value`; `reason` says why something is None.
     """
+    from medeval.models.scores import LEVEL  # data models are slow to load
+
     found: dict[str, Any] = {**dict.fromkeys(DELONG), "level": LEVEL, "reason": None}
     positive = np.asarray(truth, dtype=np.bool_)
     m, n = int(positive.sum()), int((~positive).sum())
