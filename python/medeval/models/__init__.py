@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from medeval.models.scores import Interval
 
 __all__ = ["BenchmarkReport", "EvaluationResult", "Interval", "MedicalTask", "TaskType"]
-_MODULES = ("benchmark_report", "evaluation_result", "medical_task", "scores")
+_MODULES = ("scores", "medical_task", "evaluation_result", "benchmark_report")
 
 
 def __getattr__(name: str) -> Any:
