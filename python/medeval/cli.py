@@ -28,6 +28,7 @@ from medeval.commands.report import report
 from medeval.commands.run import predict, run
 from medeval.commands.score import score
 from medeval.commands.synth import synth
+from medeval.commands.trace import trace
 from medeval.commands.view import view
 from medeval.errors import UserError
 from medeval.files import UMASK
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (init, synth, load, export, run, judge, judge_audit, predict, score, compare, report)
-for command in (*_COMMANDS, view, leaderboard, publish, tasks, models, doctor):
+for command in (*_COMMANDS, trace, view, leaderboard, publish, tasks, models, doctor):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():
     app.add_typer(group, name=name)

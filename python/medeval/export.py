@@ -327,6 +327,16 @@ def exported_class(file: Path, digest: str) -> str:
         return CREDENTIALED
 
 
+def export_of(folder: Path, digest: str) -> dict[str, Any]:
+    """Return the manifest of an export that lists a file with a SHA-256; else nothing.
+
+    Raises:
+        UserError: the folder's manifest is none.
+    """
+    manifest = _read_list(folder / MANIFEST) or {}
+    return manifest if digest in {file["sha256"] for file in manifest.get("files", ())} else {}
+
+
 def require_named_export(folder: Path) -> None:
     """Stop where an export is of another source than the one that is named now.
 

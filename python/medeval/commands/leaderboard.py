@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medeval.commands.options import command_flags
 from medeval.commands.scored_runs import read_reports, require_whole, scored_runs
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
+from medeval.tasks import registry
+from medeval.tasks.task import Method
 from medeval.terminal import require_writable
+
+if TYPE_CHECKING:
+    from medeval.models.benchmark_report import BenchmarkReport
+    from medeval.scoring.compare import Difference
 
 _PAGE = Path("leaderboard")
 _OUTPUT = Path("-")
@@ -55,7 +61,18 @@ def _boards(runs: Sequence[Path], **how: Any) -> Any:
     require_whole(places, reports)
     for place, report in zip(places, reports, strict=True):
         report.metadata.setdefault("median_seconds", _median_seconds(place))
-    return leaderboards(reports, **how)
+    by_report = {id(report): place for place, report in zip(places, reports, strict=True)}
+
+    def compare(some: Sequence[BenchmarkReport], task: str, metric: str) -> Sequence[Difference]:
+        # A report may come from others, who may not decide what code is run.
+        if task not in registry.names():
+            return ()
+        kind, runs = registry.task_class(task), [by_report[id(one)] for one in some]
+        method = Method(kind.N_ITERS, how.get("seed") or 0)
+        found = kind.compare_files(runs, task, [metric], method)
+        return found.differences if found else ()
+
+    return leaderboards(reports, **how, compare=compare)
 
 
 @command_flags("publish")

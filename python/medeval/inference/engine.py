@@ -25,9 +25,27 @@ from medeval.errors import UserError
 from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError
 from medeval.inference.executor import RequestExecutor
-from medeval.inference.journal import Journal, Line, failure_of, line_of, reply_of
+from medeval.inference.journal import (
+    MESSAGES,
+    Journal,
+    Line,
+    conversation,
+    failure_of,
+    line_of,
+    reply_of,
+)
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.types import Episode, Finished, Outcome, Reply, Sample, Turn, Usage, failed
+from medeval.inference.types import (
+    Episode,
+    Finished,
+    Message,
+    Outcome,
+    Reply,
+    Sample,
+    Turn,
+    Usage,
+    failed,
+)
 from medeval.text import split_thinking
 
 if TYPE_CHECKING:
@@ -162,6 +180,7 @@ class _Loop:
     async def _process(self, sample: Sample | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
         turns: list[Line] = []
+        asked: list[Sequence[Message]] = []
         try:
             if isinstance(sample, Sample):
                 line = await self._line(sample, turns)
@@ -172,13 +191,13 @@ class _Loop:
                         line = turns[0]
             else:
                 try:
-                    finished = await sample.play(partial(self._turn, turns))
+                    finished = await sample.play(partial(self._turn, turns, asked))
                 except CallFailedError as error:
                     if error.stops_the_run:
                         self.executor.stop_for(error.failure)
                         return
                     finished = failed(error.failure)
-                line = self._episode_line(sample, finished, turns)
+                line = self._episode_line(sample, finished, turns, asked)
         except _StoppedError:
             return
         except Exception:
@@ -189,13 +208,14 @@ class _Loop:
         self.ended[item.name] = sample, line
         self.settle()
 
-    async def _turn(self, turns: list[Line], item: Sample) -> Turn:
+    async def _turn(self, turns: list[Line], asked: list[Sequence[Message]], item: Sample) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
             UserError: the endpoint takes no tools.
         """
+        asked.append(item.messages)
         line = await self._line(item, turns)
         if "error" not in line:
             return Turn(reply_of(line), Outcome(line["outcome"]))
@@ -223,7 +243,13 @@ class _Loop:
         turns.append(line)
         return line
 
-    def _episode_line(self, sample: Episode, finished: Finished, turns: Sequence[Line]) -> Line:
+    def _episode_line(
+        self,
+        sample: Episode,
+        finished: Finished,
+        turns: Sequence[Line],
+        asked: Sequence[Sequence[Message]],
+    ) -> Line:
         """Return the line of an episode, which reads like that of an item with one turn.
 
         A sum over its turns of which a part is unknown is unknown.
@@ -249,7 +275,12 @@ class _Loop:
             },
             outcome=str(finished.outcome),
             usage=usage,
-            episode={"turns": len(turns), "reason": finished.reason, **finished.record},
+            episode={
+                "turns": len(turns),
+                "reason": finished.reason,
+                **finished.record,
+                MESSAGES: conversation(asked, turns),
+            },
         )
 
     def _end(self, sample: Sample | Episode, line: Line, is_new: bool) -> None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -31,14 +32,16 @@ from medeval.files import (
     replace_file,
 )
 from medeval.inference.errors import Failure
-from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Count, Outcome, Reply, Request, ToolCall, Usage
+from medeval.inference.openai_replies import outcome_of, text_of
+from medeval.inference.types import Count, Message, Outcome, Reply, Request, ToolCall, Usage
 
 Line = dict[str, Any]
 
 # What a reply says, as its line has it.
 _SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 _SECONDS_BETWEEN_SYNCS = 1.0
+# Of an episode: what was shown and said.
+MESSAGES = "messages"
 # As decimals are written; a number of JSON is rounded.
 _Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
 # A field that may be missing, but not be null: defaults are not held to the form.
@@ -117,6 +120,44 @@ def line_of(
                 line["message"] = dict(answer.message)
     told = {"cost": None if cost is None else str(cost), "measured": dict(measured)}
     return line | more | told
+
+
+def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> list[Message]:
+    """Return what was shown and said in a conversation, each message once, in its order.
+
+    Args:
+        asked: the messages of each turn, whole.
+        turns: their lines; of a turn that the run has not kept there is none.
+    """
+    found: list[Message] = []
+    before: Sequence[Message] = ()
+    for messages in asked:
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, messages, strict=False))
+        found += messages[sum(1 for _ in same) :]
+        before = messages
+    if turns and "text" in turns[-1]:
+        found.append({"role": "assistant", "content": turns[-1]["text"]})
+    return found
+
+
+def conversation_text(episode: Mapping[str, Any]) -> str:
+    """Return the messages that an episode's line keeps as a text; older lines keep none."""
+    return "\n\n".join(
+        f"[{message.get('role', '')}] "
+        + "\n".join(
+            filter(
+                None,
+                [
+                    text_of(message.get("content")),
+                    *(
+                        f"{call['function']['name']}({call['function']['arguments']})"
+                        for call in message.get("tool_calls") or ()
+                    ),
+                ],
+            )
+        )
+        for message in episode.get(MESSAGES, ())
+    )
 
 
 def failure_of(line: Line) -> Failure:

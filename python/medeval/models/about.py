@@ -28,6 +28,24 @@ class MetricAbout(BaseModel):
     right: str = ""
 
 
+class SourceRows(BaseModel):
+    """Where to find which rows of a source an item is made of.
+
+    Attributes:
+        source: the source's table.
+        table: the published table with their names.
+        mode: of the exports that show them; empty for all.
+        names: its columns that name them; the item is in the column `item` of the benchmark.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    table: str
+    names: tuple[str, ...]
+    mode: str = ""
+
+
 class About(BaseModel):
     """A benchmark as pages name it.
 
@@ -37,6 +55,9 @@ class About(BaseModel):
         methods: sentences for a paper: what a model is given, and how answers are scored.
         metrics: its glossary; `*` in a name stands for anything.
         bibtex: entries of the benchmark and its data.
+        benchmark: whose published tables its items are rows of; empty where they are in a file.
+        item: the column of these tables that names an item.
+        sources: the rows of the source that an item is made of.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +67,9 @@ class About(BaseModel):
     methods: str = ""
     metrics: Mapping[str, MetricAbout] = {}
     bibtex: str = ""
+    benchmark: str = ""
+    item: str = ""
+    sources: tuple[SourceRows, ...] = ()
 
     @classmethod
     def read(cls, file: Path, task: str) -> Self:

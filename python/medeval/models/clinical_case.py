@@ -36,7 +36,7 @@ _NOT_OF_THE_REFERENCE: Any = {
     "data_class": True,
     "provenance": True,
     "demographics": {"age_at_admission"},
-    "lab_results": {"__all__": {"unit", "flag"}},
+    "lab_results": {"__all__": {"labevent_id", "unit", "flag"}},
 }
 
 Moment = Annotated[
@@ -62,6 +62,7 @@ class Demographics(_Part):
 class LabResult(_Part):
     """One result of a laboratory test; `value` is what a reader sees, with its unit."""
 
+    labevent_id: int | None = None
     itemid: int
     test_name: str | None
     fluid: str | None

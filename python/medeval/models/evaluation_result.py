@@ -19,6 +19,9 @@ from medeval.models.rows import rows_from_csv, rows_to_csv
 from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import Finite, Interval, Moment, Scores, statistics_of, utc_now
 
+# What the metadata of a result may say of each item, in their order.
+GOLD, VERDICTS, OUTCOMES = "item_gold", "item_verdicts", "item_outcomes"
+
 
 class EvaluationResult(Document):
     """The answers of a model to a task, with their scores.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.evaluation_result import GOLD, OUTCOMES, VERDICTS, EvaluationResult
 from medeval.models.plots import read_plots
 from medeval.models.scores import Interval
 from medeval.reporting.pages import shown
@@ -22,8 +22,12 @@ Kind = Literal["metric", "category", "combined"]
 LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
 # Rows that a page has without its script, which finds and shows the others, so many at a time.
 MOST_ITEMS = 200
+# Characters of a text that is folded.
+LONG_TEXT = 600
 # Characters of the others' text: more would make a page that no browser opens gladly.
 MOST_TEXT = 10_000_000
+# Of an item: what the model was shown, what it answered, what it should have, why it scores so.
+TEXTS = ("shown", "output", "gold", "verdict")
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,7 @@ def contents_of(
         "overall": overall_lines(report, [task.lines for task in tasks]),
         "tasks": tasks,
         "step": MOST_ITEMS,
+        "long": LONG_TEXT,
         "outcomes": _summed(task.outcomes for task in tasks),
     }
 
@@ -218,7 +223,7 @@ def _task_part(
         items=items[:MOST_ITEMS],
         more=more,
         item_outcomes=sorted({one["outcome"] for one in items} - {""}),
-        n_without_text=sum(not row[1] and not row[2] for row in more),
+        n_without_text=sum(not any(row[1 : 1 + len(TEXTS)]) for row in more),
         is_withheld=bool(count) and not may_show,
     )
 
@@ -285,17 +290,14 @@ def _spent(result: EvaluationResult) -> str:
 
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
-    """Yield each item of a result with what was asked and answered, as text."""
-    names, outcomes = result.item_ids(), result.metadata.get("item_outcomes") or []
-    columns = zip_longest(names, result.inputs, result.model_outputs, outcomes)
-    for index, (name, asked, output, outcome) in enumerate(islice(columns, result.item_count())):
-        texts = (
-            "\n".join(f"{key}: {_text(value)}" for key, value in (row or {}).items())
-            for row in (asked, output)
-        )
+    """Yield each item of a result, with what was asked and answered and why it scores so."""
+    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, OUTCOMES)]
+    listed = [own if isinstance(own, list) else [] for own in told]
+    columns = zip_longest(result.item_ids(), result.inputs, result.model_outputs, *listed)
+    for index, (name, *parts, outcome) in enumerate(islice(columns, result.item_count())):
         yield {
             "id": name,
-            **dict(zip(("shown", "output"), texts, strict=True)),
+            **dict(zip(TEXTS, map(_lines, parts), strict=True)),
             "outcome": str(outcome or ""),
             "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
@@ -306,14 +308,22 @@ def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
 
 
 def _rows(items: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return items as the script of a page takes them: id, input, output, outcome, scores."""
+    """Return items as the script of a page takes them: id, `TEXTS`, outcome, scores."""
     rows, room = [], MOST_TEXT
     for one in items:
-        room -= len(one["shown"]) + len(one["output"])
-        texts = (one["shown"], one["output"]) if room >= 0 else ("", "")
+        texts = [one[name] for name in TEXTS]
+        room -= sum(map(len, texts))
+        texts = texts if room >= 0 else [""] * len(TEXTS)
         cells = (one["id"], *texts, one["outcome"], *one["scores"].values())
         rows.append([visible(cell) for cell in cells])
     return rows
+
+
+def _lines(value: Any) -> str:
+    """Return a mapping as lines of keys and values, and nothing as an empty text."""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_text(one)}" for key, one in value.items())
+    return "" if value is None else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,9 @@ from medeval.reporting.contents import LINE_CELLS, Line, said
 from medeval.reporting.entries import Entry, direction_of, hashes_of, known_ways, ways_of
 from medeval.reporting.letters import SENTENCE, shared_letters
 from medeval.reporting.pages import page
+from medeval.scoring.compare import Difference
 
+Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -205,7 +208,11 @@ class Boards:
 
 
 def leaderboards(
-    reports: Sequence[BenchmarkReport], *, by: str | None = None, seed: int = 0
+    reports: Sequence[BenchmarkReport],
+    *,
+    by: str | None = None,
+    seed: int = 0,
+    compare: Compare | None = None,
 ) -> Boards:
     """Set reports side by side, in as many tables as there are that can be compared.
 
@@ -216,6 +223,7 @@ def leaderboards(
         reports: as `leaderboard` takes them.
         by: the score that ranks, in each table that has it.
         seed: of the tests behind the letters.
+        compare: as `leaderboard` takes it.
 
     Raises:
         UserError: as `leaderboard`, but for content that differs; or no table has `by`.
@@ -234,14 +242,18 @@ def leaderboards(
     if not any(known):
         known = [True] * len(groups)
     boards = [
-        leaderboard(group, by=by if has_it else None, seed=seed)
+        leaderboard(group, by=by if has_it else None, seed=seed, compare=compare)
         for group, has_it in zip(groups, known, strict=True)
     ]
     return Boards(boards or [leaderboard([])], _reasons(groups))
 
 
 def leaderboard(
-    reports: Sequence[BenchmarkReport], *, by: str | None = None, seed: int = 0
+    reports: Sequence[BenchmarkReport],
+    *,
+    by: str | None = None,
+    seed: int = 0,
+    compare: Compare | None = None,
 ) -> Leaderboard:
     """Set reports side by side.
 
@@ -253,6 +265,7 @@ def leaderboard(
         reports: one for each model, or several runs of one.
         by: the score that ranks; by default the combined one, else the first that all have.
         seed: of the tests behind the letters.
+        compare: compares all pairs by a task and metric, where reports keep no scores of items.
 
     Raises:
         UserError: no report, the content of a task differs or is not known, or how it was scored,
@@ -282,7 +295,7 @@ def leaderboard(
         key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
     )
     values = [entry.cell(ranking, of_tasks).value for _, entry in named]
-    letters, why = _letters(dict(named), ranking, of_tasks, directions[ranking], seed)
+    letters, why = _letters(dict(named), ranking, of_tasks, directions[ranking], seed, compare)
     rows = [
         Row(
             values.index(value) + 1,
@@ -361,7 +374,12 @@ def _reasons(groups: Sequence[Sequence[BenchmarkReport]]) -> list[str]:
 
 
 def _letters(
-    entries: Mapping[str, Entry], name: str, tasks: Sequence[str], direction: str, seed: int
+    entries: Mapping[str, Entry],
+    name: str,
+    tasks: Sequence[str],
+    direction: str,
+    seed: int,
+    compare: Compare | None,
 ) -> tuple[dict[str, str], list[str]]:
     """Return the letters of models by the ranking score, and why there are none."""
     if len(entries) < 2:
@@ -372,7 +390,9 @@ def _letters(
     known = {one: result for one, result in results.items() if result}
     if len(known) < len(results):
         return {}, ["No letters: a report has several results of the task."]
-    return shared_letters(known, name, direction, seed=seed)
+    reports = [entry.report for entry in entries.values()]
+    pairs = compare and partial(compare, reports, tasks[0], name)
+    return shared_letters(known, name, direction, seed=seed, compare=pairs)
 
 
 def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:

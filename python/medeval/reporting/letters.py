@@ -8,7 +8,7 @@ Representation of All-Pairwise Comparisons, J. Comput. Graph. Stat. 13 (2004) 45
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 from math import isclose
 from statistics import fmean
@@ -17,7 +17,7 @@ from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import DRAWS
 from medeval.scoring.compare import Difference, Verdict, corrected
-from medeval.scoring.paired import paired_differences
+from medeval.scoring.paired import RATIOS, paired_differences
 
 SENTENCE = (
     "Models that share a letter cannot be told apart: paired tests on the same items, p values"
@@ -29,7 +29,12 @@ _SIGNS = string.ascii_letters
 
 
 def shared_letters(
-    results: Mapping[str, EvaluationResult], metric: str, direction: str, *, seed: int = 0
+    results: Mapping[str, EvaluationResult],
+    metric: str,
+    direction: str,
+    *,
+    seed: int = 0,
+    compare: Callable[[], Sequence[Difference]] | None = None,
 ) -> tuple[dict[str, str], list[str]]:
     """Return the letters of models, and why some or all have none, in sentences.
 
@@ -38,6 +43,7 @@ def shared_letters(
         metric: by which they are compared.
         direction: which way it is better.
         seed: of resamples and exchanges.
+        compare: returns the comparisons of all pairs, where results keep no scores of items.
     """
     tested, untested = dict[str, EvaluationResult](), dict[str, list[str]]()
     for name, result in results.items():
@@ -48,27 +54,33 @@ def shared_letters(
     why = [f"No letter for {', '.join(names)}: {reason}." for reason, names in untested.items()]
     if len(results) < 2:
         return {}, []
+    try:
+        if found := compare() if compare and not tested else ():
+            return _letters_of(found, list(results)), []
+    except UserError as error:
+        return {}, [f"No letters: {error}"]
     if len(tested) < 2:
         every = len(untested) == 1 and not tested
         return {}, [f"No letters: {next(iter(untested))}."] if every else why
     pairs = list(combinations(range(len(tested)), 2))
     draws, ways = max(DRAWS, _DRAWS_A_PAIR * len(pairs)), {metric: direction}
-    alone = [
-        one.model_copy(update={"item_scores": {metric: (one.item_scores or {})[metric]}})
-        for one in tested.values()
-    ]
-    found: list[Difference] = []
+    known, found = list(tested.values()), list[Difference]()
     try:
         for one, two in pairs:
-            found += paired_differences(alone[one], alone[two], draws, seed, ways)
+            found += paired_differences(known[one], known[two], draws, seed, ways, [metric])
     except UserError:
         return {}, [f"No letters: two models have no scores of the same items for {metric}."]
+    return _letters_of(corrected(found), list(tested)), why
+
+
+def _letters_of(differences: Sequence[Difference], names: Sequence[str]) -> dict[str, str]:
+    """Return the letters of models, given the comparisons of all pairs in their order."""
     differing = [
         pair
-        for pair, one in zip(pairs, corrected(found), strict=True)
+        for pair, one in zip(combinations(range(len(names)), 2), differences, strict=True)
         if one.verdict not in (Verdict.NEITHER, Verdict.UNDEFINED)
     ]
-    return dict(zip(tested, compact_letters(len(tested), differing), strict=True)), why
+    return dict(zip(names, compact_letters(len(names), differing), strict=True))
 
 
 def compact_letters(count: int, differing: Collection[tuple[int, int]]) -> list[str]:
@@ -97,6 +109,8 @@ def compact_letters(count: int, differing: Collection[tuple[int, int]]) -> list[
 
 def _why_untested(result: EvaluationResult, metric: str) -> str:
     """Return why there are no scores of items to test with; empty if there are."""
+    if metric in (result.metadata.get(RATIOS) or {}):
+        return ""
     scores = (result.item_scores or {}).get(metric)
     defined = [score for score in scores or () if score is not None]
     if scores is None or not defined:

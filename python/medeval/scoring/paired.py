@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.scoring.compare import Difference, mean_difference
+from medeval.scoring.compare import Difference, mean_difference, paired_difference
+
+# In the metadata of a result: numerator and denominator of each item, of metrics that are the ratio
+# of their sums.
+RATIOS = "item_ratios"
 
 
 def shared_items(first: EvaluationResult, second: EvaluationResult) -> list[tuple[int, int]]:
@@ -32,8 +37,9 @@ def paired_differences(
     draws: int,
     seed: int,
     directions: Mapping[str, str] | None = None,
+    metrics: Collection[str] | None = None,
 ) -> list[Difference]:
-    """Compare the mean item scores of two results, on the same resamples of the items.
+    """Compare means and ratios of item scores of two results, on the same resamples of the items.
 
     Args:
         first: of one run.
@@ -41,21 +47,26 @@ def paired_differences(
         draws: how many resamples.
         seed: of these.
         directions: which way metrics are better that are no score: `lower` or `neither`.
+        metrics: some of the metrics; None takes all.
 
     Raises:
         UserError: the results have no item in common.
     """
     places = shared_items(first, second)
-    others = second.item_scores or {}
-    return [
-        mean_difference(
-            name,
-            [scores[place] for place, _ in places],
-            [others[name][place] for _, place in places],
-            draws=draws,
-            seed=seed,
-            direction=(directions or {}).get(name, "higher"),
-        )
-        for name, scores in (first.item_scores or {}).items()
-        if name in others
-    ]
+    found = []
+    for means in (True, False):
+        one, two = (_scores(each, means) for each in (first, second))
+        for name in (name for name in one if name in two and name in (metrics or one)):
+            scores = [one[name][place] for place, _ in places]
+            others = [two[name][place] for _, place in places]
+            way = (directions or {}).get(name, "higher")
+            drawn: dict[str, Any] = {"draws": draws, "seed": seed, "direction": way}
+            if means or not places:
+                found.append(mean_difference(name, scores, others, **drawn))
+            else:
+                found.append(paired_difference(name, scores, others, len(places), **drawn))
+    return found
+
+
+def _scores(result: EvaluationResult, means: bool) -> Mapping[str, Sequence[Any]]:
+    return (result.item_scores if means else result.metadata.get(RATIOS)) or {}

@@ -9,7 +9,7 @@ import medeval
 from medeval.errors import UserError
 from medeval.inference.types import digest
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.evaluation_result import GOLD, OUTCOMES, VERDICTS, EvaluationResult
 from medeval.models.plots import PLOTS, Plot, ends_of, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval
@@ -17,6 +17,7 @@ from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.terminal import interval, shown
+from medeval.text import OPEN
 
 COUNTS = ("n", "n_missing", "n_positive")
 Groups = dict[str, dict[str, dict[str, float | Interval | None]]]
@@ -31,6 +32,9 @@ def task_score(
     inputs: Sequence[Row],
     outputs: Sequence[Row],
     facts: Mapping[str, Any],
+    *,
+    gold: Sequence[Any] = (),
+    verdicts: Sequence[Any] = (),
     **shown: Any,
 ) -> TaskScore:
     """Return the score of a model's answers to the items of a task, in the form of all tasks.
@@ -44,6 +48,8 @@ def task_score(
         inputs: what a reader may see of each item.
         outputs: what a reader may see of the answer to it.
         facts: of the run, and what else is to be known.
+        gold: what each item should have been answered, which is kept of open data alone.
+        verdicts: why an answer scores as it does, kept likewise.
         shown: further attributes of the score.
     """
     told: dict[str, Any] = {}
@@ -56,6 +62,9 @@ def task_score(
             for name, one in summary.items()
             if one.n_undefined or one.value is None
         }
+    if is_open(facts):
+        kept = {GOLD: list(gold), VERDICTS: list(verdicts)}
+        told |= {name: own for name, own in kept.items() if own}
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
     result = EvaluationResult(
         model_id=model,
@@ -65,7 +74,14 @@ def task_score(
         **found,
         metadata={**facts, "headline": headline, **told, **drawn},
     )
+    if ends := result.metadata.get(OUTCOMES):
+        result.metadata[OUTCOMES] = [ends.get(name, "") for name in result.item_ids()]
     return TaskScore(result, headline, **shown)
+
+
+def is_open(facts: Mapping[str, Any]) -> bool:
+    """Tell whether what is known of a run says that its texts may be shown."""
+    return bool(facts.get("data", {}).get("data_class") == OPEN)
 
 
 def group_scores(

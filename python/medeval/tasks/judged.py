@@ -216,6 +216,22 @@ def item_ids(results: JudgingResults) -> list[str]:
     return list(dict.fromkeys(row.subject.id for row in results.subjects))
 
 
+def item_verdicts(results: JudgingResults) -> list[str]:
+    """Return what each judge gave each item and why, in the order of `item_ids`."""
+    told: dict[str, list[str]] = {}
+    for row in results.subjects:
+        own = told.setdefault(row.subject.id, [])
+        for each in row.judgments:
+            said = each["explanations"]
+            scores = [
+                f"{name} {'missing' if score is None else score}"
+                + (f" ({said[name]})" if said.get(name) else "")
+                for name, score in each["scores"].items()
+            ]
+            own.append(f"{each['judge']}: {', '.join(scores) or each['reason']}")
+    return ["\n".join(own) for own in told.values()]
+
+
 def judged_values(
     results: JudgingResults, plan: Jury, method: Method
 ) -> Callable[[Sequence[int]], dict[str, float | None]]:

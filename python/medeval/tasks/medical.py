@@ -251,7 +251,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import ScoreTable
         from medeval.tasks.for_reports import task_score
-        from medeval.tasks.judged import judged_table, judging_facts
+        from medeval.tasks.judged import item_verdicts, judged_table, judging_facts
 
         record = read_record(folder)
         if record.settings.get(SETTINGS, {}).get("sha256") != task_hash(self.task):
@@ -281,9 +281,11 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
             facts["about_metrics"] = about
         warnings: Sequence[str] = ()
+        verdicts: Sequence[str] = ()
         if record.judgings:
             judging = results_of_run(self, record)
             columns |= judged_table(*judging).columns
+            verdicts = item_verdicts(judging[0])
             facts["judging"], warnings = judging_facts(*judging), judging[0].warnings
         may_show = task.data_class == "open"
         return task_score(
@@ -295,6 +297,8 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             [{"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)],
             outputs[0] if may_show else [{} for _ in inputs],
             facts,
+            gold=self._pairs[1][:limit],
+            verdicts=verdicts,
             warnings=warnings,
         )
 

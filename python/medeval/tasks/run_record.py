@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,8 +140,18 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
     Raises:
         UserError: none of them was asked.
     """
+    from medeval.models.evaluation_result import OUTCOMES  # runs start without it
+
     due = {(item.id, item.sample) for item in items}
-    progress, models = progress_of(read_journal(record.folder / RESPONSES), due)
+    ends: dict[str, str] = {}
+
+    def lines() -> Iterator[Line]:
+        for line in read_journal(record.folder / RESPONSES):
+            if line["sample"] == 0:
+                ends[line["item"]] = line["outcome"]
+            yield line
+
+    progress, models = progress_of(lines(), due)
     if not (asked := progress.ledger.asked):
         raise UserError(
             f"No item of {record.folder} was asked yet. Go on with it:"
@@ -162,6 +172,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
         "not_asked": len(due) - asked,
         "items_sha256": digest(ids),
         "usage": usage,
+        OUTCOMES: ends,
     }
 
 

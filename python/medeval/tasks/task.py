@@ -263,6 +263,23 @@ class Task:
         raise UserError(f"{name} has no baseline {model}.")
 
     @classmethod
+    def item_scores(
+        cls, folder: Path, result: EvaluationResult, item: str
+    ) -> list[dict[str, float | str | None]]:
+        """Return what an item scored, one mapping a sample; nothing where there is no such item.
+
+        Args:
+            folder: of the run, or the file of a report.
+            result: of the run.
+            item: its id, as `EvaluationResult.item_ids` has it.
+        """
+        return [
+            {name: values[place] for name, values in (result.item_scores or {}).items()}
+            for place, name in enumerate(result.item_ids())
+            if name == item
+        ]
+
+    @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
         """Yield what answers score whose score is known beforehand.
 

@@ -83,6 +83,22 @@ def test_models_that_no_test_tells_apart_share_a_letter(main: Main) -> None:
     assert "| 1 | first | 0.900 |" in page
 
 
+def test_a_ratio_of_sums_has_letters_by_what_it_is_made_of(main: Main) -> None:
+    # As micro F1: twice the right answers over the chosen and the right ones, question by question.
+    def ratios(right: int) -> dict[str, Any]:
+        rows = [[2 * (number < right), 2 + (number % 2)] for number in range(ITEMS)]
+        return {"item_ratios": {"accuracy": rows}}
+
+    runs = [run(f"m{right}", right, **ratios(right)) for right in (10, 36, 35)]
+    for folder in runs:
+        report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+        del report["detailed_results"][0]["item_scores"]
+        (folder / "scores.json").write_text(json.dumps(report), encoding="utf-8")
+    rows = table(main, runs)
+    found = [(row["model"], row["letters"]) for row in rows]
+    assert found == [("m36", "a"), ("m35", "a"), ("m10", "b")]
+
+
 def test_an_error_is_ranked_from_the_least_and_has_an_arrow_down(main: Main) -> None:
     runs = [
         run("much", 30, metric="error", direction="lower"),

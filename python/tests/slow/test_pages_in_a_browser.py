@@ -164,6 +164,10 @@ def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: 
     many = result("A", 450)
     outputs = [{"answer": f"says {place}"} for place in range(450)]
     outputs[300] = {"answer": f"{HOSTILE} \u202eright to left"}
+    many["item_scores"]["exact"][301] = None
+    # A text that is folded is found, and is text, as any other.
+    gold = ["", *[f"gold {place} {'long ' * 200}{HOSTILE}" for place in range(1, 450)]]
+    many["metadata"] |= {"item_gold": gold, "item_verdicts": [["right"]] * 450}
     told = {"model_id": "A", "detailed_results": [{**many, "model_outputs": outputs}]}
     told |= {"task_scores": {"quiz": many["metrics_results"]}}
     told |= {"overall_scores": many["metrics_results"]}
@@ -186,6 +190,14 @@ def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: 
     page.get_by_label("Search").fill("")
     page.get_by_label("Score").select_option(label="exact below 1")
     assert page.get_by_role("status").inner_text() == "150 of 450"
+    page.get_by_label("Score").select_option(label="exact missing")
+    assert page.get_by_role("status").inner_text() == "1 of 450"
+    assert rows.locator("th").inner_text() == "q301"
+    rows.locator("summary").click()
+    assert "<script>document.title='taken'</script>" in rows.inner_text()
+    page.get_by_label("Score").select_option("")
+    page.get_by_label("Search").fill("gold 449 long")
+    assert page.get_by_role("status").inner_text() == "1 of 450"
     assert page.title() != "taken"
     assert (one.said, len(one.asked)) == ([], 1)
     one.close()

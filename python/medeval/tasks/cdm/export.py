@@ -211,7 +211,7 @@ def read_cases(
     """Yield the cases up to a place of the list, in its order, and what each says of itself.
 
     The reference's case has exactly its own names; the specification's has its own names for
-    history and exam, the age at admission, unit and flag of a laboratory result, and says of
+    history and exam, the age at admission, row, unit and flag of a laboratory result, and says of
     itself what it is.
     """
     columns = _READ["cases"]
@@ -266,16 +266,17 @@ def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[
 
 
 def _lab_result(row: Row, whole: bool) -> Case:
-    """Return a laboratory result as a case has it; unit and flag only where it is whole.
+    """Return a laboratory result as a case has it; its row, unit and flag only where it is whole.
 
     A million of them go through here. The unit stands behind a number or a charted value, not
     behind a flag or a comment.
     """
-    itemid, name, fluid, category, text, unit, flag, low, high = row[2:11]
-    time, sequence_num, number, origin = row[11:]
+    labevent_id, itemid, name, fluid, category, text, unit, flag, low, high = row[2:12]
+    time, sequence_num, number, origin = row[12:]
     value = text if number is None else float8_text(number)
     is_charted = number is not None or origin not in ("flag", "comments")
     return {
+        **({"labevent_id": labevent_id} if whole else {}),
         "itemid": itemid,
         "test_name": name,
         "fluid": fluid,

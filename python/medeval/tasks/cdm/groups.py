@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medeval.models.clinical_case import ClinicalCase
-from medeval.models.scores import LEVEL
+from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.compare import holm
 from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition, require_min_cell
 from medeval.scoring.resample import Floats
+from medeval.scoring.table import WILSON
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.scores import DIAGNOSIS, ZEROED, cells, means, value_of
 from medeval.tasks.task import Method, Table
@@ -161,8 +162,10 @@ def gap_tests(
 
 def shown(
     groups: Iterable[Mapping[str, Any]], scores: Iterable[str]
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, dict[str, float | Interval | None]]:
     """Return the values of each group as tables show them, None for what is hidden.
+
+    The headline has its interval.
 
     Args:
         groups: each with `name`, `n` and its means in `scores`, as JSON values.
@@ -172,9 +175,17 @@ def shown(
         group["name"]: {
             "n": None if group["n"] is None else float(group["n"]),
             **{score: group["scores"].get(score, {}).get(f"mean{ZEROED}") for score in scores},
+            DIAGNOSIS: _interval(group["scores"][DIAGNOSIS]) if group["scores"] else None,
         }
         for group in groups
     }
+
+
+def _interval(mean: Mapping[str, Any]) -> Interval:
+    """Return the share of cases that a value of `means` is, those that failed among them."""
+    value, low, high = (mean[f"{end}{ZEROED}"] for end in ("mean", "low", "high"))
+    method = "" if low is None else WILSON
+    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, n=mean["n"])
 
 
 def gap_sentences(found: Mapping[str, Any]) -> Iterator[str]:

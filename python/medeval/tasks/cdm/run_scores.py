@@ -11,7 +11,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.files import json_lines
-from medeval.inference.journal import Line, read_journal
+from medeval.inference.journal import Line, conversation_text, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
@@ -22,7 +22,7 @@ from medeval.tasks.cdm.facts import Facts
 from medeval.tasks.cdm.full_information import part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, cells, means, value_of
 from medeval.tasks.cdm.text_protocol import FinalAnswer
-from medeval.tasks.for_reports import reasons_table, task_score
+from medeval.tasks.for_reports import is_open, reasons_table, task_score
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.text import split_thinking
 
@@ -195,8 +195,11 @@ def score_of(
         },
         **({"order_sensitivity": order} if order else {}),
     }
-    # The tables of pathologies and subsets say more than values of groups.
-    shown: dict[str, Any] = {PATHOLOGY: {}}
+    # The table of pathologies says more than values of groups.
+    parts = [
+        {"name": name, "n": of[DIAGNOSIS]["n"], "scores": of} for name, of in by_pathology.items()
+    ]
+    shown = {PATHOLOGY: groups.shown(parts, possible)}
     warnings: list[str] = []
     rows = [
         (name, f"{(one := of[DIAGNOSIS])['n']:,}", f"{one['n_failed']:,}", *cells(one))
@@ -219,18 +222,24 @@ def score_of(
         warnings += groups.gap_sentences(people)
         gaps = groups.gap_table(people)
         tables += [gaps] if gaps.rows else []
-    # No word of the model's, which may repeat the notes.
-    outputs = [
+    # Words of the model may repeat the notes.
+    may_show = is_open(about)
+    outputs: list[dict[str, Any]] = [
         {
             "outcome": one.outcome and str(one.outcome),
             "reason": one.way.get("reason") or None,
             **{name: one.way.get(name, 0) for name in ("rounds", "turns", "invalid_calls")},
+            **({"conversation": conversation_text(one.way)} if may_show else {}),
         }
         for one in cases
     ]
     inputs = [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases]
+    gold = [one.case.ground_truth.model_dump(mode="json") for one in cases]
+    verdicts = [one.failure if one.score is None else one.score["answers"] for one in cases]
     return task_score(
         *("cdm", about["model"], DIAGNOSIS, fields, method, inputs, outputs, told),
+        gold=gold,
+        verdicts=verdicts,
         warnings=warnings,
         groups=shown,
         notes=notes,

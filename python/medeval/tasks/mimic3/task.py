@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -21,6 +22,7 @@ from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from medeval.models.evaluation_result import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.warehouse import Warehouse
@@ -97,6 +99,21 @@ class IcuTask(Task):
             f" rows, tuned on {rows['validation']:,} ({parameters['penalty']},"
             f" {strength} = {parameters[strength]:g})"
         )
+
+    @classmethod
+    def item_scores(
+        cls, folder: Path, result: EvaluationResult, item: str
+    ) -> list[dict[str, float | str | None]]:
+        """See `Task`: the predictions for a stay, as its file has them."""
+        try:
+            with (folder / PREDICTIONS).open(encoding="utf-8", newline="") as file:
+                rows = csv.DictReader(file)
+                return [dict(row) for row in rows if row.pop("stay") == item]
+        except OSError as error:
+            raise UserError(
+                f"{folder / PREDICTIONS} cannot be read ({error.strerror}). Name the folder of a"
+                " run."
+            ) from None
 
     @classmethod
     def newest(cls, name: str, method: Method) -> Path:

@@ -298,8 +298,14 @@ class MtsamplesTask(SampleTask, JudgedTask):
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.for_reports import group_scores, task_score
-        from medeval.tasks.judged import HEADLINE, judged_table, judged_values, judging_facts
+        from medeval.tasks.for_reports import group_scores, is_open, task_score
+        from medeval.tasks.judged import (
+            HEADLINE,
+            item_verdicts,
+            judged_table,
+            judged_values,
+            judging_facts,
+        )
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
@@ -326,15 +332,26 @@ class MtsamplesTask(SampleTask, JudgedTask):
             "warnings": list(results.warnings),
             "groups": groups,
         }
+        may_show = is_open(facts)
+        texts = {one.subject.id: one.subject.judged for one in reversed(results.subjects)}
         return task_score(
             record.task,
             record.model,
             HEADLINE,
             judged_table(results, plan),
             method,
-            [{"example_id": one.example_id, "filename": one.filename} for one in asked],
-            [{"judge_status": own} for own in statuses.values()],
+            [
+                {"example_id": one.example_id, "filename": one.filename}
+                | ({"note": one.question} if may_show else {})
+                for one in asked
+            ],
+            [
+                {"judge_status": own} | ({"plan": texts[item]} if may_show else {})
+                for item, own in statuses.items()
+            ],
             facts,
+            gold=[one.answer for one in asked],
+            verdicts=item_verdicts(results),
             warnings=results.warnings,
             groups=groups,
         )

@@ -243,12 +243,14 @@ class Answered:
         missing: whether there is no submitted record.
         extraction: the step that read the reply, or why there is none to be read; None where
             there was no reply, as in a submission.
+        reply: the text that was read; empty where there is none.
     """
 
     record: Record
     answers: Choices = field(default_factory=Choices)
     missing: bool = False
     extraction: str | None = None
+    reply: str = ""
 
     @cached_property
     def counts(self) -> Counts:

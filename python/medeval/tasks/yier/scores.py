@@ -21,9 +21,10 @@ from pydantic import ValidationError
 from medeval.errors import UserError
 from medeval.models.scores import Interval
 from medeval.scoring.compare import Difference, mean_difference, paired_difference
+from medeval.scoring.paired import RATIOS
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
-from medeval.tasks.for_reports import hide_small_groups, task_score
+from medeval.tasks.for_reports import hide_small_groups, is_open, task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier.files import Document, read_file
 from medeval.tasks.yier.questions import (
@@ -60,6 +61,8 @@ _METRICS = (
     *(HEADLINE, "precision", "recall", "f1_unknown_dropped", *_BY_QUESTION, "mean_jaccard"),
     *(_LOWER := ("over_selection_rate", "under_selection_rate")),
 )
+# What a model is shown of a question.
+_ASKED = ("context", "question", "selection")
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
 
 
@@ -216,7 +219,12 @@ def score_answers(
     groups = hide_small_groups(
         {
             grouping: {
-                group: {name: float(values[name]) for name in _BY_GROUP}
+                group: {
+                    **{name: float(values[name]) for name in _BY_GROUP},
+                    HEADLINE: _interval(
+                        [one for one in scored if GROUPINGS[grouping](one) == group], method
+                    ),
+                }
                 for group, values in found.items()
             }
             for grouping, found in details["by"].items()
@@ -227,28 +235,47 @@ def score_answers(
         for group in [*found]:
             if groups[grouping].get(group, {}).get("n") is None:
                 del found[group]
+    may_show = is_open(facts)
+    inputs = [
+        {"sample_id": one.record.sample_id}
+        | (one.record.model_dump(include=set(_ASKED)) if may_show else {})
+        for one in scored
+    ]
     outputs = [
         {"predict_answers": o.answers.texts(o.record.selection), "extraction": o.extraction}
+        | ({"reply": o.reply} if may_show and o.reply else {})
         for o in scored
     ]
+    verdicts = ["{} right of {} chosen, {} of the gold".format(*one.counts) for one in scored]
     return task_score(
         NAME,
         model,
         HEADLINE,
         {**fields, "metrics_results": {name: details[name] for name in _METRICS}},
         method,
-        [{"sample_id": one.record.sample_id} for one in scored],
+        inputs,
         outputs,
         {
             **facts,
             "n": details["n"],
             "warnings": warnings,
             "details": details,
+            RATIOS: {HEADLINE: [one.counts.ratio for one in scored]},
             "about_metrics": {name: {"direction": "lower"} for name in _LOWER},
         },
+        gold=[one.record.answer_choices for one in scored],
+        verdicts=verdicts,
         warnings=warnings,
         groups=groups,
     )
+
+
+def _interval(scored: Sequence[Answered], method: Method) -> float | Interval:
+    """Return the headline of some questions, with its interval where there are resamples."""
+    if not method.n_iters:
+        return float(total([one.counts for one in scored]).f1)
+    units = units_of(scored, method.cluster)
+    return bootstrap(units, n_iters=method.n_iters, seed=method.seed)[0]
 
 
 def _checked(method: Method) -> Method:

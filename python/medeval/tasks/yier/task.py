@@ -267,8 +267,9 @@ class YierTask(SampleTask):
                 line = lines.get((record.sample_id, number))
                 outcome = None if line is None else Outcome(line["outcome"])
                 if line is not None and outcome in _WHOLE:
-                    read = self._read(record, number, line.get("text", ""))
-                    passes.append(Answered(record, read, extraction=read.step))
+                    reply = line.get("text", "")
+                    read = self._read(record, number, reply)
+                    passes.append(Answered(record, read, extraction=read.step, reply=reply))
                 else:
                     passes.append(Answered(record, missing=line is None, extraction=outcome))
             answered.append(passes[0])

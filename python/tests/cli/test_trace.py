@@ -1,0 +1,196 @@
+"""Where a score comes from: `trace` to the rows of the source, and the items of a report."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import html
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builds import Build
+from commands import PROJECT_ROOT, folder_in
+from in_process import Done, Main
+
+DEMO = PROJECT_ROOT / "demo" / "mimic4"
+Trace = Callable[..., Done]
+
+
+def source_rows(table: str) -> list[dict[str, str]]:
+    with gzip.open(DEMO / f"{table}.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def trace(demo_cdm: Build, monkeypatch: pytest.MonkeyPatch, main: Main) -> Trace:
+    demo_cdm.use(monkeypatch)
+    return lambda *words: main("trace", *words)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path, demo_cdm: Build) -> Any:
+    """Run the demo model on a task and score it."""
+
+    def function(task: str, *words: str | Path) -> Path:
+        demo_cdm.use(monkeypatch)
+        asked = main("run", "--task", task, "--model", "demo", "--out", tmp_path / "runs", *words)
+        assert asked.code == 0, asked.err
+        folder = folder_in(asked.out + asked.err)
+        assert main("score", folder, "--n-iters", "0").code == 0
+        return folder
+
+    return function
+
+
+def rows_of(done: Done) -> dict[str, list[dict[str, Any]]]:
+    assert done.code == 0, done.err
+    return {one["source"]: one["rows"] for one in json.loads(done.out)["sources"]}
+
+
+@pytest.mark.parametrize(
+    "mode", ["--extended", pytest.param("--first-only", marks=pytest.mark.slow)]
+)
+def test_a_case_is_traced_to_what_its_export_shows(
+    demo_cdm: Build, asked_export: Path, trace: Trace, run: Any, tmp_path: Path, mode: str
+) -> None:
+    export = asked_export if mode == "--extended" else demo_cdm.export(mode)
+    lines = (export / "benchmark.jsonl").read_text(encoding="utf-8").splitlines()
+    case = next(one for one in map(json.loads, lines) if len(one["microbiology_events"]) > 1)
+    (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
+    folder = run("cdm", "--cases", export, "--subset", f"one={tmp_path / 'one'}")
+    done = trace(folder, str(case["hadm_id"]), "--exports", export.parent, "--json")
+    rows = rows_of(done)
+    assert done.err == ""
+    shown = sorted(one["labevent_id"] for one in case["lab_results"])
+    assert [one["labevent_id"] for one in rows["labevents"]] == shown
+    reports = [one["note_id"] for one in case["radiology_reports"]]
+    assert [one["note_id"] for one in rows["radiology"]] == reports
+    cultures = {(one["charttime"], one["test_itemid"]) for one in case["microbiology_events"]}
+    traced = {(one["charttime"], one["test_itemid"]) for one in rows["microbiologyevents"]}
+    assert traced == {(time and time.replace("T", " "), item) for time, item in cultures}
+    # Each is a row of the source's own files, of this patient.
+    patient = str(rows["admissions"][0]["subject_id"])
+    for table, key in (("hosp/labevents", "labevent_id"), ("note/radiology", "note_id")):
+        owners = {row[key]: row["subject_id"] for row in source_rows(table)}
+        found = rows[table.partition("/")[2]]
+        assert {owners[str(one[key])] for one in found} == {patient}
+    told = json.loads((export / "manifest.json").read_text(encoding="utf-8"))
+    content = json.loads(done.out)
+    assert content["build"]["invocation_id"] == told["build"]["invocation_id"]
+    assert content["scores"][0].keys() > {"Diagnosis", "Laboratory Tests"}
+    screen = trace(folder, str(case["hadm_id"]), "--exports", export.parent)
+    assert f"{len(shown)}" in screen.out
+    # Keys, and no text of a note.
+    assert case["history_of_present_illness"][:40] not in done.out + screen.out
+
+
+def test_a_manifest_counts_the_rows_of_the_source(asked_export: Path) -> None:
+    told = json.loads((asked_export / "manifest.json").read_text(encoding="utf-8"))["source"]
+    counts = {name: one["rows"] for name, one in told["tables"].items()}
+    tables = [path.relative_to(DEMO) for path in DEMO.glob("*/*.csv.gz")]
+    wanted = {path.name.partition(".")[0]: path.as_posix().partition(".")[0] for path in tables}
+    assert wanted.keys() < counts.keys()
+    for name, count in counts.items():
+        assert count == (len(source_rows(wanted[name])) if name in wanted else 0), name
+    assert {one["edition"] for one in told["tables"].values()} == {told["edition"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "item", "source", "names"),
+    [
+        (["yier"], "demo-002", "records", {"line_number": 2}),
+        (
+            *(["mtsamples", "--judge-model", "local"], "Abscess Drainage & Packing", "notes"),
+            {"source_index": 0, "filename": "Abscess Drainage & Packing.txt"},
+        ),
+    ],
+)
+def test_an_item_is_traced_to_its_row(
+    trace: Trace, run: Any, words: list[str], item: str, source: str, names: dict[str, Any]
+) -> None:
+    rows = rows_of(trace(run(*words), item, "--json"))
+    assert rows == {source: [names]}
+
+
+@pytest.mark.slow
+def test_a_prediction_is_traced_to_its_stay(
+    trace: Trace, main: Main, tmp_path: Path, demo_cdm: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo_cdm.use(monkeypatch)
+    words = ("--model", "logistic", "--out", tmp_path)
+    assert main("predict", "--task", "ihm", *words).code == 0
+    (folder,) = (path.parent for path in tmp_path.glob("*/predictions.csv"))
+    assert main("score", folder, "--n-iters", "0").code == 0
+    with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
+        first = next(csv.DictReader(file))
+    stay = first.pop("stay")
+    done = trace(folder, stay, "--json")
+    assert json.loads(done.out)["scores"] == [first]
+    (ids,) = rows_of(done)["icustays"]
+    assert stay.startswith(f"{ids['subject_id']}_episode")
+    assert "no export in" in done.err
+
+
+def test_what_cannot_be_traced_is_said(
+    trace: Trace, run: Any, tmp_path: Path, asked_export: Path
+) -> None:
+    folder = run("yier")
+    done = trace(folder, "demo-01")
+    assert done.code == 2
+    assert "has no item 'demo-01'. The nearest: demo-0" in done.err
+    done = trace(tmp_path, "demo-001")
+    assert done.code == 2
+    assert "Score the run first" in done.err
+    # The same cases, out of a build before.
+    export = tmp_path / "exports"
+    shutil.copytree(asked_export, export / "cdm")
+    manifest = export / "cdm" / "manifest.json"
+    told = json.loads(manifest.read_text(encoding="utf-8"))
+    told["build"]["invocation_id"] = "earlier"
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+    folder = run("cdm", "--cases", export / "cdm", "--limit", "2")
+    line = (export / "cdm" / "benchmark.jsonl").read_text(encoding="utf-8").partition("\n")[0]
+    done = trace(folder, str(json.loads(line)["hadm_id"]), "--exports", export)
+    assert done.code == 0
+    assert "the tables were built again since the export, by earlier" in done.err
+
+
+@pytest.mark.parametrize("kind", ["open", "credentialed"])
+def test_an_item_of_a_report_says_what_was_shown_said_and_right(
+    run: Any, main: Main, asked_export: Path, tmp_path: Path, kind: str
+) -> None:
+    export = tmp_path / "cdm"
+    shutil.copytree(asked_export, export)
+    lines = (export / "benchmark.jsonl").read_text(encoding="utf-8").splitlines()
+    case = next(one for one in map(json.loads, lines) if one["radiology_reports"])
+    if kind != "open":
+        (export / "benchmark.jsonl").write_text(
+            json.dumps({**case, "data_class": kind}) + "\n", encoding="utf-8"
+        )
+    (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
+    folder = run("cdm", "--cases", export, "--subset", f"one={tmp_path / 'one'}")
+    assert main("report", folder).code == 0
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    scores = (folder / "scores.json").read_text(encoding="utf-8")
+    texts = [
+        case["history_of_present_illness"][:60],
+        case["physical_exams"][:60],
+        "[assistant]",
+        f'"{case["ground_truth"]["treatments"][0]["title"]}"',
+        "Correct Laboratory Tests",
+    ]
+    if kind == "open":
+        assert all(text in page for text in texts), [text for text in texts if text not in page]
+    else:
+        assert not any(text in page + scores for text in texts)
+        assert "Inputs and outputs are not shown" in page
+    # The run keeps what was shown and said.
+    kept = (folder / "responses.jsonl").read_text(encoding="utf-8")
+    (messages,) = (json.loads(line)["episode"]["messages"] for line in kept.splitlines())
+    assert [one["role"] for one in messages[:3]] == ["system", "user", "assistant"]
+    assert messages[-1]["role"] == "assistant"
+    assert len([one for one in messages if one["role"] == "tool"]) >= 1
