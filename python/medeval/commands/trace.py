@@ -89,7 +89,8 @@ def _from_warehouse(
     """
     folder = given["exports"] / about.benchmark
     export = export_of(folder, digest)
-    modes = {task.get("mode", "") for task in export.get("tasks", {}).values()} or {"extended"}
+    usual = [one.mode for one in about.sources if one.mode][:1]
+    modes = {task.get("mode") for task in export.get("tasks", {}).values()} or {*usual}
     with open_built(about.benchmark, given["target"], as_built=given["as_built"]) as warehouse:
         build = newest_build(warehouse, about.benchmark)
         sources = [

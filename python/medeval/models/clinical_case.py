@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from medeval.errors import UserError
-from medeval.models.documents import described
+from medeval.models.documents import IF_GIVEN, described
 
 Pathology = Literal["appendicitis", "cholecystitis", "diverticulitis", "pancreatitis"]
 Rules = Literal["specification", "reference"]
@@ -62,7 +62,7 @@ class Demographics(_Part):
 class LabResult(_Part):
     """One result of a laboratory test; `value` is what a reader sees, with its unit."""
 
-    labevent_id: int | None = None
+    labevent_id: Annotated[int | None, IF_GIVEN] = None
     itemid: int
     test_name: str | None
     fluid: str | None

@@ -122,3 +122,16 @@ def hashes_of(
                 if digest and result.task_id in found:
                     found[result.task_id].setdefault(name, str(digest)[:_SHORT])
     return found
+
+
+def names_of(reports: Sequence[BenchmarkReport]) -> list[str]:
+    """Return the names of models, with run and number where one comes several times."""
+    ids = [report.model_id for report in reports]
+    names = [
+        name if ids.count(name) == 1 else f"{name} ({report.metadata.get('run_id', 'no run id')})"
+        for name, report in zip(ids, reports, strict=True)
+    ]
+    return [
+        name if names.count(name) == 1 else f"{name} #{names[: place + 1].count(name)}"
+        for place, name in enumerate(names)
+    ]

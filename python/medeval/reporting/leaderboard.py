@@ -14,7 +14,14 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
 from medeval.reporting.contents import LINE_CELLS, Line, said
-from medeval.reporting.entries import Entry, direction_of, hashes_of, known_ways, ways_of
+from medeval.reporting.entries import (
+    Entry,
+    direction_of,
+    hashes_of,
+    known_ways,
+    names_of,
+    ways_of,
+)
 from medeval.reporting.letters import SENTENCE, shared_letters
 from medeval.reporting.pages import page
 from medeval.scoring.compare import Difference
@@ -100,10 +107,7 @@ class Leaderboard:
         return f"{name} {ARROWS.get(self.directions.get(name, ''), '')}".rstrip()
 
     def scale(self) -> tuple[float, float]:
-        """Return the ends of the axis on which all values and intervals of the ranking score lie.
-
-        It is 0 to 1 for what lies there.
-        """
+        """Return the ends of the axis, 0 to 1 or wider, with all values and intervals that rank."""
         places = [0.0, 1.0]
         for cell in (row.cells[self.by] for row in self.rows):
             ends = (cell.interval.low, cell.interval.high) if cell.interval else ()
@@ -214,10 +218,9 @@ def leaderboards(
     seed: int = 0,
     compare: Compare | None = None,
 ) -> Boards:
-    """Set reports side by side, in as many tables as there are that can be compared.
+    """Set reports side by side: each in the first table that it can be compared with.
 
-    A report joins the first table whose reports share a task with it, and agree with it on the
-    content of every task and on how it was scored.
+    There it shares a task, and the content of every task and how it was scored are the same.
 
     Args:
         reports: as `leaderboard` takes them.
@@ -291,7 +294,7 @@ def leaderboard(
     sign = 1 if directions[ranking] == "lower" else -1
     of_tasks = columns[ranking]
     named = sorted(
-        zip(_names(reports), entries, strict=True),
+        zip(names_of(reports), entries, strict=True),
         key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
     )
     values = [entry.cell(ranking, of_tasks).value for _, entry in named]
@@ -418,18 +421,6 @@ def _columns(entries: Sequence[Entry]) -> dict[str, list[str]]:
             ):
                 columns.setdefault(name, []).append(task_id)
     return {name: columns[name] for name in first.report.overall_scores if name in columns}
-
-
-def _names(reports: Sequence[BenchmarkReport]) -> list[str]:
-    ids = [report.model_id for report in reports]
-    names = [
-        name if ids.count(name) == 1 else f"{name} ({report.metadata.get('run_id', 'no run id')})"
-        for name, report in zip(ids, reports, strict=True)
-    ]
-    return [
-        name if names.count(name) == 1 else f"{name} #{names[: place + 1].count(name)}"
-        for place, name in enumerate(names)
-    ]
 
 
 def _notes(
