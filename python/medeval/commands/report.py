@@ -10,8 +10,10 @@ from medeval.commands.leaderboard import write_leaderboard
 from medeval.commands.options import command_flags
 from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
+from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
-from medeval.tasks.run_record import RUNS, options_of
+from medeval.tasks.run_record import RUNS, options_of, read_record
+from medeval.tasks.task import Method
 from medeval.terminal import Terminal, print_json, shown, table_of, warn
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ def report(**given: Any) -> None:
     if is_one:
         folder, one = runs[0] if runs[0].is_dir() else runs[0].parent, reports[0]
         place = given["out"] or folder / f"report.{form or 'html'}"
+        if given["show_text"]:
+            one = _with_texts(one, folder)
         write_report(one, place, form, show_text=given["show_text"], **_told(one, folder))
     else:
         place = write_leaderboard(runs, given["out"] or Path(f"leaderboard.{form or 'html'}"))
@@ -69,7 +73,33 @@ def page_of(report: BenchmarkReport, folder: Path, *, show_text: bool = False) -
     """Return the page of a run's report."""
     from medeval.reporting.report import rendered
 
-    return rendered(report, "html", show_text=show_text, **_told(report, folder))
+    shown = _with_texts(report, folder) if show_text else report
+    return rendered(shown, "html", show_text=show_text, **_told(report, folder))
+
+
+def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
+    """Return the report of a run with the texts of closed data, which its file leaves out.
+
+    They are in the run's folder and its data; another report stays as it is.
+
+    Raises:
+        UserError: the data are not there any more, or are others.
+    """
+    from medeval.models.evaluation_result import GOLD, VERDICTS
+    from medeval.reporting.contents import may_show_text
+
+    results = report.detailed_results
+    if all(map(may_show_text, results)) or not (folder / RESPONSES).is_file():
+        return report
+    record = read_record(folder)
+    if record.asked_task or len(results) != 1:
+        return report  # code in a file is run only where that is named
+    method = Method(n_iters=0, show_text=True)
+    scored = registry.resume(record).score(folder, method).result
+    kept = {name: scored.metadata[name] for name in (GOLD, VERDICTS) if name in scored.metadata}
+    texts = {"inputs": scored.inputs, "model_outputs": scored.model_outputs}
+    whole = results[0].model_copy(update={**texts, "metadata": {**results[0].metadata, **kept}})
+    return report.model_copy(update={"detailed_results": [whole]})
 
 
 def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:

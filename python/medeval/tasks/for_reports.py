@@ -48,8 +48,8 @@ def task_score(
         inputs: what a reader may see of each item.
         outputs: what a reader may see of the answer to it.
         facts: of the run, and what else is to be known.
-        gold: what each item should have been answered, which is kept of open data alone.
-        verdicts: why an answer scores as it does, kept likewise.
+        gold: what each item should have been answered, if texts may be shown.
+        verdicts: why an answer scores as it does, likewise.
         shown: further attributes of the score.
     """
     told: dict[str, Any] = {}
@@ -62,7 +62,7 @@ def task_score(
             for name, one in summary.items()
             if one.n_undefined or one.value is None
         }
-    if is_open(facts):
+    if shows_text(facts, method):
         kept = {GOLD: list(gold), VERDICTS: list(verdicts)}
         told |= {name: own for name, own in kept.items() if own}
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
@@ -79,9 +79,9 @@ def task_score(
     return TaskScore(result, headline, **shown)
 
 
-def is_open(facts: Mapping[str, Any]) -> bool:
-    """Tell whether what is known of a run says that its texts may be shown."""
-    return bool(facts.get("data", {}).get("data_class") == OPEN)
+def shows_text(facts: Mapping[str, Any], method: Method) -> bool:
+    """Tell whether texts may be shown, by what is known of a run or since a user asks for them."""
+    return method.show_text or facts.get("data", {}).get("data_class") == OPEN
 
 
 def group_scores(

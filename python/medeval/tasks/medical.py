@@ -250,7 +250,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         """
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import ScoreTable
-        from medeval.tasks.for_reports import task_score
+        from medeval.tasks.for_reports import shows_text, task_score
         from medeval.tasks.judged import item_verdicts, judged_table, judging_facts
 
         record = read_record(folder)
@@ -287,7 +287,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             columns |= judged_table(*judging).columns
             verdicts = item_verdicts(judging[0])
             facts["judging"], warnings = judging_facts(*judging), judging[0].warnings
-        may_show = task.data_class == "open"
+        may_show = shows_text(facts, method)
         return task_score(
             task.task_id,
             record.model,

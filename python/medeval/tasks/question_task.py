@@ -167,7 +167,7 @@ class QuestionTask(SampleTask):
         """See `AskedTask`."""
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import Ratio, ScoreTable
-        from medeval.tasks.for_reports import group_scores, task_score
+        from medeval.tasks.for_reports import group_scores, shows_text, task_score
 
         record = read_record(folder)
         if record.settings[SETTINGS] != json.loads(json.dumps(self.settings()[SETTINGS])):
@@ -189,7 +189,7 @@ class QuestionTask(SampleTask):
         # Other words around the same questions are no other data.
         content = digest([(one.id, one.target) for one in self._by_id.values()])
         facts["data"] = {"sha256": content, "data_class": kinds, "questions": len(self._by_id)}
-        may_show = kinds == "open"
+        may_show = shows_text(facts, method)
         scored = task_score(
             self.name,
             record.model,

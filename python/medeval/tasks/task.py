@@ -47,6 +47,7 @@ class Method:
         cluster: what is drawn as one unit, if not the item.
         min_cell: groups with fewer items are not shown.
         options: what a task lets choose beside these, its `ScoreOptions`.
+        show_text: with texts that are not open.
     """
 
     n_iters: int = 1000
@@ -55,6 +56,7 @@ class Method:
     cluster: str | None = None
     min_cell: int = 1
     options: TaskOptions = field(default_factory=TaskOptions)
+    show_text: bool = False
 
 
 class Table(NamedTuple):

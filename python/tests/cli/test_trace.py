@@ -188,6 +188,10 @@ def test_an_item_of_a_report_says_what_was_shown_said_and_right(
     else:
         assert not any(text in page + scores for text in texts)
         assert "Inputs and outputs are not shown" in page
+        assert main("report", folder, "--show-text", "--out", tmp_path / "whole.html").code == 0
+        whole = html.unescape((tmp_path / "whole.html").read_text(encoding="utf-8"))
+        assert all(text in whole for text in texts), [text for text in texts if text not in whole]
+        assert (folder / "scores.json").read_text(encoding="utf-8") == scores
     # The run keeps what was shown and said.
     kept = (folder / "responses.jsonl").read_text(encoding="utf-8")
     (messages,) = (json.loads(line)["episode"]["messages"] for line in kept.splitlines())

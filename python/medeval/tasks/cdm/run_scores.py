@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,7 +24,8 @@ from medeval.tasks.cdm.facts import Facts
 from medeval.tasks.cdm.full_information import part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, cells, means, value_of
 from medeval.tasks.cdm.text_protocol import FinalAnswer
-from medeval.tasks.for_reports import is_open, reasons_table, task_score
+from medeval.tasks.cdm.tools import TOOLS
+from medeval.tasks.for_reports import reasons_table, shows_text, task_score
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.text import split_thinking
 
@@ -223,7 +226,7 @@ def score_of(
         gaps = groups.gap_table(people)
         tables += [gaps] if gaps.rows else []
     # Words of the model may repeat the notes.
-    may_show = is_open(about)
+    may_show = shows_text(about, method)
     outputs: list[dict[str, Any]] = [
         {
             "outcome": one.outcome and str(one.outcome),
@@ -244,7 +247,7 @@ def score_of(
         groups=shown,
         notes=notes,
         tables=tables,
-        details=_detail_tables(by_pathology, conduct),
+        details=[*_detail_tables(by_pathology, conduct), *_by_round(cases)],
         # Where nothing failed, means over the answered cases say the same again.
         said_again=[] if failures else [name for name in found if scores.ANSWERED_ONLY in name],
     )
@@ -364,3 +367,26 @@ def _detail_tables(
         Table("scores by pathology", ("score", *by_pathology), values),
         Table("what was done, over all cases", ("", "number"), rows),
     ]
+
+
+def _by_round(cases: Iterable[Transcript]) -> Iterator[Table]:
+    """Yield what was done in each round: in how many cases which tool was called."""
+    rounds: dict[int, list[list[scores.Call]]] = {}
+    for one in cases:
+        calls = [call for call in one.calls or () if "round" in call]
+        for number, own in groupby(calls, key=itemgetter("round")):
+            rounds.setdefault(number, []).append(list(own))
+    rows = [
+        (
+            str(number),
+            f"{len(of_cases):,}",
+            *(
+                f"{sum(any(call['tool'] == tool for call in own) for own in of_cases):,}"
+                for tool in TOOLS
+            ),
+            f"{sum(not call['is_valid'] for own in of_cases for call in own):,}",
+        )
+        for number, of_cases in sorted(rounds.items())
+    ]
+    if rows:
+        yield Table("cases by round", ("round", "cases", *TOOLS, "invalid calls"), rows)

@@ -298,7 +298,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.for_reports import group_scores, is_open, task_score
+        from medeval.tasks.for_reports import group_scores, shows_text, task_score
         from medeval.tasks.judged import (
             HEADLINE,
             item_verdicts,
@@ -332,7 +332,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
             "warnings": list(results.warnings),
             "groups": groups,
         }
-        may_show = is_open(facts)
+        may_show = shows_text(facts, method)
         texts = {one.subject.id: one.subject.judged for one in reversed(results.subjects)}
         return task_score(
             record.task,

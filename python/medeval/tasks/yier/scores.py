@@ -24,7 +24,7 @@ from medeval.scoring.compare import Difference, mean_difference, paired_differen
 from medeval.scoring.paired import RATIOS
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
-from medeval.tasks.for_reports import hide_small_groups, is_open, task_score
+from medeval.tasks.for_reports import hide_small_groups, shows_text, task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier.files import Document, read_file
 from medeval.tasks.yier.questions import (
@@ -235,7 +235,7 @@ def score_answers(
         for group in [*found]:
             if groups[grouping].get(group, {}).get("n") is None:
                 del found[group]
-    may_show = is_open(facts)
+    may_show = shows_text(facts, method)
     inputs = [
         {"sample_id": one.record.sample_id}
         | (one.record.model_dump(include=set(_ASKED)) if may_show else {})
