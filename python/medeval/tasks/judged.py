@@ -224,7 +224,7 @@ def item_verdicts(results: JudgingResults) -> list[str]:
         for each in row.judgments:
             said = each["explanations"]
             scores = [
-                f"{name} {'missing' if score is None else score}"
+                f"{name} {'missing' if score is None else f'{score:g}'}"
                 + (f" ({said[name]})" if said.get(name) else "")
                 for name, score in each["scores"].items()
             ]
