@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +31,22 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text as it is."""
         return super().render_str(visible(text), **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; a table of numbers that is wider than the terminal loses its lines first."""
+        wide = self.options.update(max_width=sys.maxsize)
+        for one in objects:
+            if not (isinstance(one, Table) and any(column.no_wrap for column in one.columns)):
+                continue
+            if self.measure(one, options=wide).maximum > self.width:
+                one.box, one.padding, one.show_edge, one.pad_edge = (
+                    SIMPLE_HEAD,
+                    (0, 1),
+                    False,
+                    False,
+                )
+                one.collapse_padding = True
+        super().print(*objects, **options)
 
 
 def show_results(
