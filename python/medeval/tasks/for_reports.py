@@ -20,6 +20,8 @@ from medeval.terminal import interval, shown
 from medeval.text import OPEN
 
 COUNTS = ("n", "n_missing", "n_positive")
+# What is told of how far the judges of a jury agree; `judge-audit` tells more.
+_AGREEMENT = ("exact", "within_1", "quadratic_kappa")
 Groups = dict[str, dict[str, dict[str, float | Interval | None]]]
 
 
@@ -298,7 +300,17 @@ def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
     found = {**judging["not_judged"], **judging}
     rows = [(label, told(found[key])) for key, label in labels.items()]
     rubric = ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})")
-    return [Table("judges", named, judges), Table("judging", ("", ""), [rubric, *rows])]
+    agreement = [
+        [one["criterion"], f"{one['who']} with {one['with']}", str(one["answers"])]
+        + [_cell(name, Interval.model_validate(one[name])) for name in _AGREEMENT]
+        for one in judging.get("agreement", ())
+    ]
+    agreed = ("criterion", "judges", "answers", *(name.replace("_", " ") for name in _AGREEMENT))
+    return [
+        Table("judges", named, judges),
+        Table("judging", ("", ""), [rubric, *rows]),
+        *([Table("agreement of the judges", agreed, agreement)] if agreement else []),
+    ]
 
 
 def reasons_table(title: str, counts: Mapping[str, int]) -> Sequence[Table]:

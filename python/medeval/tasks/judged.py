@@ -255,6 +255,8 @@ def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
     Who judged and how, what failed, what it cost by itself, and what must not be overlooked, such
     as a judge that stopped before its end.
     """
+    from medeval.judging.agreement import agreement
+
     summary = results.summary()
     return {
         "prompt_version": results.prompt.version,
@@ -265,5 +267,6 @@ def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
         "cost": summary["judging_cost"],
         "cost_of_priced": summary["judging_cost_of_priced"],
         "judges": [judge.as_json() for judge in results.judges],
+        "agreement": agreement(results) if len(results.judges) > 1 else [],
         "warnings": list(results.warnings),
     }

@@ -25,7 +25,7 @@ PAGES = {
     "phenotyping": (["predict"], "phenotype"),
     "cdm": (["run", "--limit", "8"], "cases by round"),
     "cdm: at once": (["run", "--limit", "8", "--mode", "full_information"], "by pathology"),
-    "mtsamples": (["run", *JURY], "accuracy 4 (It fits the note.)"),
+    "mtsamples": (["run", *JURY], "accuracy 4 (It fits the note.)", "agreement of the judges"),
     "yier": (["run"], "right of"),
     "clinical_qa_basic": (["run", "--no-judge"], "gold"),
     "clinical_summarization_basic": (
@@ -56,7 +56,7 @@ def pages(
     env = {"MEDEVAL_DUCKDB": str(asked_duckdb)}
     made: dict[str, Path] = {}
     with model_server(RuledEndpoint([{"text": VERDICT}]).script) as server:
-        for name, ((command, *words), _) in PAGES.items():
+        for name, ((command, *words), *_) in PAGES.items():
             task = name.partition(":")[0]
             model = "logistic" if command == "predict" else "demo"
             task = str(folder / task) if task.endswith(".yaml") else task
@@ -89,7 +89,7 @@ def test_the_page_of_a_task_can_be_read(
     for summary in page.locator("summary").all():
         summary.click()
     text = page.locator("main").inner_text()
-    assert PAGES[name][1].lower() in text.lower()
+    assert all(wanted.lower() in text.lower() for wanted in PAGES[name][1:])
     # The headline is a sentence with its interval, and the methods can be copied.
     assert "(95% interval " in text
     assert "was evaluated on" in text
