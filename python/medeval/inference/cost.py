@@ -31,7 +31,7 @@ from pydantic import BaseModel, Field
 
 from medeval.errors import UserError
 from medeval.inference.guard import Address, read_form
-from medeval.inference.journal import Line, LineFile, read_journal, read_lines
+from medeval.inference.journal import Line, LineFile, money, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
 # Names of the limit on a reply's length.
@@ -179,7 +179,7 @@ def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model
 
 @dataclass(frozen=True)
 class Spent:
-    """What calls came to.
+    """What calls came to: those of an item, of a journal, or one alone.
 
     Attributes:
         cost: of those whose cost is known.
@@ -191,6 +191,16 @@ class Spent:
     unknown: int = 0
     charged: Decimal = _ZERO
 
+    @classmethod
+    def on_call(cls, cost: Decimal | None, charged: Decimal) -> Spent:
+        """Return what one call came to; its cost is None if nobody knows it."""
+        return cls(cost or _ZERO, int(cost is None), charged)
+
+    @property
+    def known(self) -> Decimal | None:
+        """What all of it cost; None as soon as a part of it is unknown."""
+        return None if self.unknown else self.cost
+
     def __add__(self, other: Spent) -> Spent:
         return Spent(
             self.cost + other.cost, self.unknown + other.unknown, self.charged + other.charged
@@ -199,7 +209,7 @@ class Spent:
     def as_json(self) -> dict[str, Any]:
         """Return the sums; the cost is null as soon as a part of it is unknown."""
         return {
-            "cost": None if self.unknown else str(self.cost),
+            "cost": money(self.known),
             "cost_of_known": str(self.cost),
             "unknown_calls": self.unknown,
         }
@@ -231,7 +241,7 @@ class CostLedger(AbstractContextManager["CostLedger"]):
     def __init__(self, journal: Path, lines: Iterable[Line]) -> None:
         self.path = journal.with_name(_PREFIX + journal.name)
         self.is_kept = self.path.exists()
-        self.before, self._calls = _read(self.path) if self.is_kept else (_spent_by(lines), 0)
+        self.before, self._calls = _read(self.path) if self.is_kept else (spent_by(lines), 0)
         self.total = self.before
         self._file: LineFile | None = None
         self._fault = ""
@@ -268,9 +278,8 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             cost: of it; None if nobody knows.
             charged: against the limit.
         """
-        self.total += Spent(cost or _ZERO, int(cost is None), charged)
-        known = None if cost is None else str(cost)
-        self._write({"call": call, "cost": known, "charged": str(charged)})
+        self.total += Spent.on_call(cost, charged)
+        self._write({"call": call, "cost": money(cost), "charged": str(charged)})
 
     def _write(self, line: dict[str, Any]) -> None:
         """Write a line, unless one could not be written before."""
@@ -312,15 +321,15 @@ def charged_in(folder: Path, beside: Path | None = None) -> Decimal:
         for path in (*folder.rglob(name), *folder.rglob(_PREFIX + name))
     }
     counted = (
-        (kept_spending(journal) or _spent_by(read_journal(journal))).charged
+        (kept_spending(journal) or spent_by(read_journal(journal))).charged
         for journal in sorted(journals)
         if beside is None or not str(journal).startswith(str(beside))
     )
     return sum(counted, _ZERO)
 
 
-def _spent_by(lines: Iterable[Line]) -> Spent:
-    """Return what the calls of a journal cost, if they were not kept one by one."""
+def spent_by(lines: Iterable[Line]) -> Spent:
+    """Return what the calls of lines of a journal cost, if they were not kept one by one."""
     total = Spent()
     for line in lines:
         charged = Decimal(line["measured"].get("charged") or 0)

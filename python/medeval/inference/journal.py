@@ -88,6 +88,11 @@ class _Line(_Form):
 _FAILURE = TypeAdapter(Failure)
 
 
+def money(cost: Decimal | None) -> str | None:
+    """Return an amount as files have it; None where it is not known."""
+    return None if cost is None else str(cost)
+
+
 def line_of(
     request: Request,
     answer: Reply | Failure,
@@ -118,8 +123,7 @@ def line_of(
             line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
             if answer.message is not None:
                 line["message"] = dict(answer.message)
-    told = {"cost": None if cost is None else str(cost), "measured": dict(measured)}
-    return line | more | told
+    return line | more | {"cost": money(cost), "measured": dict(measured)}
 
 
 def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> list[Message]:
@@ -142,22 +146,13 @@ def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> l
 
 def conversation_text(episode: Mapping[str, Any]) -> str:
     """Return the messages that an episode's line keeps as a text; older lines keep none."""
-    return "\n\n".join(
-        f"[{message.get('role', '')}] "
-        + "\n".join(
-            filter(
-                None,
-                [
-                    text_of(message.get("content")),
-                    *(
-                        f"{call['function']['name']}({call['function']['arguments']})"
-                        for call in message.get("tool_calls") or ()
-                    ),
-                ],
-            )
-        )
-        for message in episode.get(MESSAGES, ())
-    )
+    texts = []
+    for message in episode.get(MESSAGES, ()):
+        called = [call["function"] for call in message.get("tool_calls") or ()]
+        calls = [f"{one['name']}({one['arguments']})" for one in called]
+        said = filter(None, [text_of(message.get("content")), *calls])
+        texts.append(f"[{message.get('role', '')}] " + "\n".join(said))
+    return "\n\n".join(texts)
 
 
 def failure_of(line: Line) -> Failure:

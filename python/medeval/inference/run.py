@@ -17,9 +17,9 @@ from typing_extensions import TypedDict
 
 from medeval.errors import UserError, first_fault
 from medeval.files import replace_file
-from medeval.inference.cost import Budget, Prices, Spent
+from medeval.inference.cost import Budget, Prices, Spent, spent_by
 from medeval.inference.errors import Kind, RetryPolicy
-from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.journal import Journal, Line, money, read_journal
 from medeval.inference.types import Episode, Ledger, Model, Outcome, Request, Sample
 from medeval.text import split_thinking, whole_json
 
@@ -45,8 +45,7 @@ class Progress:
         input_tokens: counted by the endpoint.
         output_tokens: counted by the endpoint.
         uncounted: items with a reply whose tokens the endpoint did not count.
-        cost: of the items whose cost is known.
-        unpriced: items that may have cost something, nobody knows what.
+        spent: on the items.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -57,8 +56,7 @@ class Progress:
     input_tokens: int = 0
     output_tokens: int = 0
     uncounted: int = 0
-    cost: Decimal = Decimal(0)
-    unpriced: int = 0
+    spent: Spent = field(default_factory=Spent)
 
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
@@ -76,13 +74,7 @@ class Progress:
         self.input_tokens += counts[0] or 0
         self.output_tokens += counts[1] or 0
         self.uncounted += "text" in line and None in counts
-        self.unpriced += line["cost"] is None
-        self.cost += Decimal(line["cost"] or 0)
-
-    @property
-    def known_cost(self) -> Decimal | None:
-        """What all of it cost; None as soon as a part of it is unknown."""
-        return None if self.unpriced else self.cost
+        self.spent += spent_by([line])
 
     @property
     def errored(self) -> str:
@@ -97,12 +89,12 @@ class Progress:
             **self.ledger.as_json(),
             "retries": self.retries,
             "errors": dict(sorted(self.errors.items())),
-            **{
-                name: getattr(self, name) for name in ("input_tokens", "output_tokens", "uncounted")
-            },
-            "cost": None if self.unpriced else str(self.cost),
-            "cost_of_priced": str(self.cost),
-            "unpriced": self.unpriced,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "uncounted": self.uncounted,
+            "cost": money(self.spent.known),
+            "cost_of_priced": str(self.spent.cost),
+            "unpriced": self.spent.unknown,
         }
 
 

@@ -15,9 +15,9 @@ from operator import itemgetter
 from statistics import fmean, median
 from typing import Any
 
-from medeval.inference.cost import Spent
+from medeval.inference.cost import Spent, spent_by
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.journal import Line
+from medeval.inference.journal import Line, money
 from medeval.inference.run import Progress
 from medeval.inference.types import Outcome
 from medeval.judging.injection import injection_signs
@@ -101,11 +101,6 @@ def total(amounts: Iterable[Any]) -> Any:
     return None if None in listed or not listed else sum(filter(None, listed))
 
 
-def money(cost: Decimal | None) -> str | None:
-    """Return an amount as reports have it; None where it is not known."""
-    return None if cost is None else str(cost)
-
-
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:
     """Return how often each text stands there, by name; what is empty is not counted."""
     return dict(sorted(Counter(str(each) for each in reasons if each).items()))
@@ -144,7 +139,6 @@ def judgment_of(
                 verdict, line = read, each
         line = line or each
     usages = [each.get("usage") or {} for each in lines if "text" in each]
-    costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
     return {
         "id": subject.id,
@@ -163,7 +157,7 @@ def judgment_of(
         "error": (lines[-1].get("error") or {}).get("kind") if lines else None,
         "input_tokens": total(usage.get("input_tokens") for usage in usages),
         "output_tokens": total(usage.get("output_tokens") for usage in usages),
-        "cost": None if None in costs or not asks else str(sum(map(Decimal, costs), Decimal(0))),
+        "cost": money(spent_by(lines).known) if asks else None,
         "reply": whole(line.get("text", "")),
         "thinking": whole("\n".join(filter(None, thinking))),
     }
@@ -220,7 +214,7 @@ class JudgeReport:
     def cost(self) -> Decimal | None:
         """What its calls cost; None as soon as a part of it is unknown. A rule costs nothing."""
         is_rule = (self.endpoint, self.model) == (IN_PROCESS, LOCAL)
-        return Decimal(0) if is_rule else self.progress.known_cost
+        return Decimal(0) if is_rule else self.progress.spent.known
 
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
@@ -255,7 +249,7 @@ class JudgeReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return counts, ledger and cost."""
-        further = {"asked": self.further.ledger.asked, "cost": money(self.further.known_cost)}
+        further = {"asked": self.further.ledger.asked, "cost": money(self.further.spent.known)}
         return {
             "judge": self.judge,
             "model": self.model,
@@ -411,7 +405,7 @@ class JudgingResults:
             "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": money(self.cost),
             "judging_cost_of_priced": str(
-                sum((one.progress.cost for one in self.judges), Decimal(0))
+                sum((one.progress.spent.cost for one in self.judges), Decimal(0))
             ),
         }
 

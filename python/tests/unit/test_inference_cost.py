@@ -103,9 +103,13 @@ def test_an_unknown_price_and_uncounted_tokens_make_the_cost_unknown(tmp_path: P
         uncounted = ask(server.url, tmp_path / "uncounted", open_items(3), priced()).progress
     assert known.as_json()["cost"] == str(4 * COST)
     assert (known.input_tokens, known.output_tokens) == (400, 40)
-    assert (unknown.as_json()["cost"], unknown.unpriced) == (None, 4)
+    assert (unknown.as_json()["cost"], unknown.spent.unknown) == (None, 4)
     assert [line["cost"] for line in lines(tmp_path / "unknown")] == [None] * 4
-    assert (uncounted.as_json()["cost"], uncounted.unpriced, uncounted.uncounted) == (None, 3, 3)
+    assert (uncounted.as_json()["cost"], uncounted.spent.unknown, uncounted.uncounted) == (
+        None,
+        3,
+        3,
+    )
 
 
 @pytest.mark.parametrize(("fault", "cost"), [(DROP, None), (SERVER, str(COST))])

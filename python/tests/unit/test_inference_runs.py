@@ -160,7 +160,7 @@ def hold(
         assert counts.pop("asked") == sum(counts.values())
         found["counts"] = {name: count for name, count in counts.items() if count}
         found["errors"] = dict(ended.progress.errors)
-        found |= {"before": ended.progress.before, "cost": str(ended.progress.known_cost)}
+        found |= {"before": ended.progress.before, "cost": str(ended.progress.spent.known)}
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
         assert told in found[name]
