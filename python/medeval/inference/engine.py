@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, spent_by
@@ -44,6 +44,7 @@ from medeval.inference.types import (
     Turn,
     Usage,
     failed,
+    total,
 )
 from medeval.text import split_thinking
 
@@ -257,10 +258,8 @@ class _Loop:
         last = reply_of(replies[-1]) if replies else Reply("")
         answer = finished.failure or replace(last, text=finished.text, tool_calls=())
         spent, measured = spent_by(turns), [line["measured"] for line in turns]
-        usage: dict[str, int | None] = {}
-        for name in (each.name for each in fields(Usage)):
-            counts: list[Any] = [(line.get("usage") or {}).get(name) for line in replies]
-            usage[name] = sum(counts) if counts and None not in counts else None
+        usages = [line.get("usage") or {} for line in replies]
+        names = [each.name for each in fields(Usage)]
         return line_of(
             self.run.request(sample.opening),
             answer,
@@ -271,7 +270,7 @@ class _Loop:
                 "charged": str(spent.charged),
             },
             outcome=str(finished.outcome),
-            usage=usage,
+            usage={name: total(usage.get(name) for usage in usages) for name in names},
             episode={
                 "turns": len(turns),
                 "reason": finished.reason,

@@ -134,11 +134,6 @@ class Failure:
         return is_open and self.code not in NOT_CONNECTED
 
     @property
-    def is_other_form(self) -> bool:
-        """Tell whether what came is no chat completion at all, and none that broke off."""
-        return self.kind is Kind.BROKEN and self.status == 200 and not self.code
-
-    @property
     def is_silence(self) -> bool:
         """Tell whether no whole reply came in time, and nothing that says so."""
         return self.kind is Kind.TIMEOUT and self.status is None

@@ -180,6 +180,8 @@ class RequestExecutor:
         that no chat completions are sent at all, two that were each told so twice.
         """
         each, most = 1, BY_WORDS
+        # What came is no chat completion at all, and none that broke off.
+        is_other_form = failure.kind is Kind.BROKEN and failure.status == 200 and not failure.code
         if failure.kind in FOR_ALL or self._retries.asks_too_much(failure):
             told = "declined"
             is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != _UNAUTHORIZED
@@ -192,7 +194,7 @@ class RequestExecutor:
                 if failure.words != self._refusal:
                     self._told[told].clear()
             self._refusal = failure.words
-        elif failure.is_other_form and not self._has_answered:
+        elif is_other_form and not self._has_answered:
             told, each = "another form", min(2, self._retries.attempts)
         else:
             return False
@@ -264,11 +266,8 @@ class RequestExecutor:
                 )
             return answer
         self._toolless.clear()
-        if (
-            answer.tool_calls
-            or not parameters.get("tools")
-            or parameters.get("tool_choice") == "none"
-        ):
+        may_call = parameters.get("tools") and parameters.get("tool_choice") != "none"
+        if answer.tool_calls or not may_call:
             return answer
         read = with_calls_in_text(answer, parameters["tools"])
         if read is None and name not in self._unread:

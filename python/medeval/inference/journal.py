@@ -194,6 +194,7 @@ class LineFile:
                     f"Another run is writing to {path}. Wait until it has ended, or stop it."
                 )
             self.end = drop_torn_line(self.descriptor)
+            self._index()
         except BaseException:
             os.close(self.descriptor)
             raise
@@ -206,6 +207,9 @@ class LineFile:
             os.fsync(self.descriptor)
         finally:
             os.close(self.descriptor)
+
+    def _index(self) -> None:
+        """Nothing is looked for in lines of any kind."""
 
     def write(self, text: bytes) -> str:
         """Write a line at once.
@@ -232,14 +236,6 @@ class Journal(LineFile):
     Raises:
         UserError: another run holds it, a line in it is broken, or an item stands in it twice.
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        try:
-            self._index()
-        except BaseException:
-            os.close(self.descriptor)
-            raise
 
     def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
         """Return an item's line; None if it has not come to an end."""

@@ -378,9 +378,8 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         count = np.isfinite(people).sum(axis=1)
         mean = np.nansum(people, axis=1) / np.where(count, count, nan)
         compared: list[tuple[str, str, Floats, Any]] = []
-        for who, one in [*zip(judges, own.T, strict=True), ("the jury's mean", jury)]:
-            if one is jury and len(judges) == 1:
-                continue
+        of_several = [("the jury's mean", jury)] * (len(judges) > 1)
+        for who, one in [*zip(judges, own.T, strict=True), *of_several]:
             whose = "raters' mean" if len(raters) > 1 else "rater"
             compared.append((who, whose, np.column_stack([one, mean]), [(0, 1)]))
             if len(raters) > 1:

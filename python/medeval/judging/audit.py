@@ -16,11 +16,12 @@ from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import money
 from medeval.inference.run import RunConfig
+from medeval.inference.types import total
 from medeval.judging import injection, prompt
 from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
 from medeval.judging.jury import Jury
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults, mean_of, total
+from medeval.judging.results import JudgingResults, mean_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval

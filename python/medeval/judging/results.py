@@ -19,7 +19,7 @@ from medeval.inference.cost import Spent, spent_by
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line, money
 from medeval.inference.run import Progress
-from medeval.inference.types import Outcome
+from medeval.inference.types import Outcome, total
 from medeval.judging.injection import injection_signs
 from medeval.judging.jury import LOCAL, Pooling
 from medeval.judging.prompt import JudgePrompt, Subject
@@ -93,12 +93,6 @@ def mean_of(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that there are; None if there is none."""
     given = [value for value in values if value is not None]
     return fmean(given) if given else None
-
-
-def total(amounts: Iterable[Any]) -> Any:
-    """Return a sum of tokens or money; None without any, or as soon as a part of it is unknown."""
-    listed = list(amounts)
-    return None if None in listed or not listed else sum(filter(None, listed))
 
 
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:
@@ -300,9 +294,8 @@ class SubjectResult:
 
     def pooled(self, pooling: Pooling) -> float | None:
         """Return the share of what was judged, by a way to make one number of a jury's."""
-        share: float | None = getattr(
-            self, "reward_judged" if pooling == "mean" else f"reward_{pooling}"
-        )
+        name = "judged" if pooling == "mean" else pooling
+        share: float | None = getattr(self, f"reward_{name}")
         return share
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
