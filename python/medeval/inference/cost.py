@@ -118,7 +118,7 @@ class Budget:
         spent: by earlier parts of the run.
     """
 
-    def __init__(self, limit: Decimal | None, spent: Decimal = _ZERO) -> None:
+    def __init__(self, limit: Decimal | None = None, spent: Decimal = _ZERO) -> None:
         self.limit = limit
         self.spent = spent
         self._aside = _ZERO
@@ -130,9 +130,7 @@ class Budget:
         Returns:
             False if the limit does not allow the call, whatever the others cost.
         """
-        if self.limit is None:
-            return True
-        while self.spent + self._aside + most > self.limit:
+        while self.limit is not None and self.spent + self._aside + most > self.limit:
             if not self._aside:
                 return False
             await self._booked.wait()
@@ -141,8 +139,7 @@ class Budget:
 
     def book(self, most: Decimal, cost: Decimal) -> None:
         """Book what a call cost in place of the most that was set aside for it."""
-        if self.limit is not None:
-            self._aside -= most
+        self._aside -= most
         self.spent += cost
         # Those that wait may be of another event loop than those that wait next.
         booked, self._booked = self._booked, asyncio.Event()

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, CostLedger, Spent, longest_reply_under
+from medeval.inference.cost import CostLedger, Spent, longest_reply_under
 from medeval.inference.errors import FOR_ALL, Failure, Kind
 from medeval.inference.journal import Line, line_of
 from medeval.inference.openai_replies import with_calls_in_text
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in
 # the same words; and that reached nobody.
 BY_WORDS, DECLINED, REFUSED, UNREACHED = 2, 5, 10, 5
-_UNAUTHORIZED = 401
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
 # again by about one call in so many rounds.
 _ROUNDS_BEFORE_ONE_MORE = 4
@@ -103,7 +102,7 @@ class RequestExecutor:
         self._run, self._model, self._retries = run, run.model, config.retries
         self._slots = max(1, config.concurrency)
         self._limiter = AdaptiveLimiter(self._slots)
-        self._ledger, self._budget = ledger, config.budget or Budget(config.max_cost)
+        self._ledger, self._budget = ledger, config.budget
         self._price = config.prices.of(run.model.address, run.model.model)
         self._most_tokens = longest_reply_under(self._budget.limit, self._price, run.model)
         self._budget.spent += ledger.before.charged
@@ -184,7 +183,7 @@ class RequestExecutor:
         is_other_form = failure.kind is Kind.BROKEN and failure.status == 200 and not failure.code
         if failure.kind in FOR_ALL or self._retries.asks_too_much(failure):
             told = "declined"
-            is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != _UNAUTHORIZED
+            is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != 401
             if not failure.is_by_words:
                 most = DECLINED if is_of_one and self._has_answered else 1
         elif failure.is_refused_request:

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -28,7 +27,6 @@ RESPONSES = "responses.jsonl"
 STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
-_FAULT = 400
 _NONE = "nothing"
 
 
@@ -108,7 +106,7 @@ def reason_of(error: Mapping[str, Any]) -> str:
     # What a client calls a broken connection says no more than that it broke.
     if re.search("[^0-9]", code) and error["kind"] != Kind.CONNECTION:
         return code
-    return f"HTTP {status}" if status >= _FAULT else str(error["kind"])
+    return f"HTTP {status}" if status >= 400 else str(error["kind"])
 
 
 CanRead = Callable[[Sample, str], bool]
@@ -123,8 +121,7 @@ class RunConfig:
         concurrency: items under way at a time.
         retries: when and how often a failed call is made again.
         prices: what tokens cost.
-        max_cost: not exceeded; None for no limit.
-        budget: in its place a limit that is shared with other runs, such as those of judges.
+        budget: the limit on cost, which other runs may share, such as those of judges.
         retry: items that ended so in an earlier start are asked again.
         can_read: tells whether the task finds an answer to an item in a reply without its
             thinking; None to leave that to the score. A conversation reads its own replies.
@@ -138,8 +135,7 @@ class RunConfig:
     concurrency: int = 8
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     prices: Prices = field(default_factory=Prices)
-    max_cost: Decimal | None = None
-    budget: Budget | None = None
+    budget: Budget = field(default_factory=Budget)
     retry: frozenset[Outcome] = frozenset()
     can_read: CanRead | None = None
     follow_up: FollowUp | None = None
@@ -262,11 +258,9 @@ class Run:
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
         if self._content["settings"] != self.settings:
             was, now = _flat(self._content["settings"]), _flat(self.settings)
-            pairs = {name: (was.get(name, _NONE), now.get(name, _NONE)) for name in {*was, *now}}
+            names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
             differences = "; ".join(
-                f"{name} was {_cut(old)}, now {_cut(new)}"
-                for name, (old, new) in sorted(pairs.items())
-                if old != new
+                f"{n} was {_cut(was.get(n, _NONE))}, now {_cut(now.get(n, _NONE))}" for n in names
             )
             raise UserError(
                 f"{folder} holds a run with other settings ({differences}). Set them back to resume"

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import money
 from medeval.inference.run import RunConfig
@@ -89,8 +88,6 @@ def audit(
             f" this audit: {', '.join(parts)}. Add the part, or leave the attacks out."
         )
     options = options or RunConfig()
-    budget = options.budget or Budget(options.max_cost)
-    options = replace(options, budget=budget, max_cost=None)
     if human is not None:
         human.count_of(judging.subjects)  # raises before a judge is paid
     made = [base := judging.run(options, gate, on_progress)]
