@@ -152,19 +152,19 @@ def longest_reply(model: Model) -> int | None:
     return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
-def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model) -> int:
+def longest_reply_under(limit: Decimal | None, prices: Prices, model: Model) -> int:
     """Return the most tokens of a reply, without which no limit on cost can be held.
 
     Args:
         limit: on cost; None for none, and then no reply needs to be bounded.
-        price: of the model; None if it is unknown.
+        prices: of the models, of which this one may be none.
         model: who answers.
 
     Raises:
         UserError: the limit cannot be held.
     """
     tokens = longest_reply(model)
-    if limit is not None and price is None:
+    if limit is not None and prices.of(model.address, model.model) is None:
         raise UserError(
             f"A limit on cost cannot be held: the price of {model.model} at {model.address}"
             " is unknown. Add it to the file of prices, or lift the limit (`--max-cost none`)."

@@ -104,7 +104,7 @@ class RequestExecutor:
         self._limiter = AdaptiveLimiter(self._slots)
         self._ledger, self._budget = ledger, config.budget
         self._price = config.prices.of(run.model.address, run.model.model)
-        self._most_tokens = longest_reply_under(self._budget.limit, self._price, run.model)
+        self._most_tokens = longest_reply_under(self._budget.limit, config.prices, run.model)
         self._budget.spent += ledger.before.charged
         self._has_answered = any("text" in line for line in lines)
         # How often each item was told what may be true of all, without a reply between.
@@ -288,5 +288,6 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     """Wait; tell whether something has happened by then."""
     if seconds > 0:
         with suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await event.wait()
     return event.is_set()

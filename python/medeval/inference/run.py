@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -319,24 +319,14 @@ class Answer:
         outcome: the end it came to; None if it has not come to one.
         answer: the reply without its thinking; empty unless there is a complete one or one that
             was cut off.
-        model: as the endpoint named it.
-        text: the reply as it came.
-        reasoning: what the model thought, in a field of its own.
-        finish_reason: why the reply ended.
-        usage: tokens as the endpoint counted them.
-        measured: seconds, attempts and the like.
+        line: of the journal, with the reply as it came; empty if it has not come to an end.
     """
 
     item: str
     sample: int
     outcome: Outcome | None
-    answer: str = ""
-    model: str = ""
-    text: str = ""
-    reasoning: str = ""
-    finish_reason: str = ""
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    measured: Mapping[str, Any] = field(default_factory=dict)
+    answer: str
+    line: Line
 
 
 def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
@@ -349,16 +339,11 @@ def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
         raise UserError(f"{path}: there are no answers. Run the model first.")
     with Journal(path) as journal:
         for item in items:
-            line = journal.read(item.id, item.sample)
-            if line is None:
-                yield Answer(item.id, item.sample, None)
-                continue
-            line = whole_json(line)  # lines of before may hold halves of surrogate pairs
-            line["outcome"] = Outcome(line["outcome"])
-            line["answer"] = split_thinking(line.get("text", "")).answer
-            line["usage"] = line.get("usage") or {}
-            names = {each.name for each in fields(Answer)}
-            yield Answer(**{name: value for name, value in line.items() if name in names})
+            # Lines of before may hold halves of surrogate pairs.
+            line = whole_json(journal.read(item.id, item.sample) or {})
+            outcome = Outcome(line["outcome"]) if line else None
+            answer = split_thinking(line.get("text", "")).answer
+            yield Answer(item.id, item.sample, outcome, answer, line)
 
 
 def read_file(path: Path, kind: type[File]) -> File:

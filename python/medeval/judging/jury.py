@@ -41,12 +41,6 @@ _NOT_RECORDED = Field(exclude=True)
 Pooling = Literal["mean", "median", "trimmed_mean"]
 
 
-def endpoint() -> str:
-    """Return where judges are asked that name no address, by the environment of now."""
-    named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
-    return next(filter(None, named), OPENAI)
-
-
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 class Judge:
     """One judge. A record keeps the first three, and never a key; the others are this process's.
@@ -82,7 +76,8 @@ class Judge:
     @property
     def endpoint(self) -> str:
         """The address that it is asked at, by the environment of now if it names none."""
-        return self.base_url or endpoint()
+        named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
+        return self.base_url or next(filter(None, named), OPENAI)
 
     def key_name(self) -> str | None:
         """Return the name of the variable with its key; None if it needs none.
@@ -276,7 +271,8 @@ def jury_of(
     judges: list[dict[str, str | None]] = []
     for model, url in zip(models, urls, strict=True):
         is_rule = model == LOCAL and url is None
-        about = {} if is_rule else {"base_url": url or endpoint(), "key_variable": key_variable}
+        address = Judge(base_url=url).endpoint
+        about = {} if is_rule else {"base_url": address, "key_variable": key_variable}
         judges.append({"model": model, **about})
     return Jury(judges=()).changed(judges=judges, **choices)
 

@@ -381,7 +381,7 @@ class JudgingResults:
         each judge's own judgments. Those that no judge was shown are counted by their reasons under
         `not_judged` and nowhere else.
         """
-        rows = self.subjects
+        rows, spent = self.subjects, sum((one.progress.spent for one in self.judges), Spent())
         return {
             "subjects": len(rows),
             **_statuses(each.judge_status for each in rows),
@@ -397,9 +397,7 @@ class JudgingResults:
             "seed": self.prompt.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": money(self.cost),
-            "judging_cost_of_priced": str(
-                sum((one.progress.spent.cost for one in self.judges), Decimal(0))
-            ),
+            "judging_cost_of_priced": str(spent.cost),
         }
 
     def mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:

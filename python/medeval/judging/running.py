@@ -115,8 +115,7 @@ class Judging:
         for model in models:
             gate.check(model.address, is_open)
             # Raises where the limit on cost cannot be held, before anything is written.
-            price = config.prices.of(model.address, model.model)
-            longest_reply_under(config.budget.limit, price, model)
+            longest_reply_under(config.budget.limit, config.prices, model)
         runs = [
             Run(
                 self.folder,
