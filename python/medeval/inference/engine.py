@@ -18,7 +18,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, spent_by
@@ -33,7 +32,7 @@ from medeval.inference.journal import (
     line_of,
     reply_of,
 )
-from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
+from medeval.inference.run import STEPS, Progress, Run, RunConfig, RunResult
 from medeval.inference.types import (
     Episode,
     Finished,
@@ -47,9 +46,6 @@ from medeval.inference.types import (
     total,
 )
 from medeval.text import split_thinking
-
-if TYPE_CHECKING:
-    from medeval.inference.run import Run
 
 
 async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConfig) -> RunResult:

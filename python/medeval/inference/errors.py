@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -27,7 +27,7 @@ from pydantic import ConfigDict
 from medeval.inference.types import Outcome
 
 VENDORS = tomllib.loads(
-    files("medeval.inference").joinpath("endpoint_errors.toml").read_text(encoding="utf-8")
+    Path(__file__).with_name("endpoint_errors.toml").read_text(encoding="utf-8")
 )
 # Of each kind the words that vendors have for it.
 FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}

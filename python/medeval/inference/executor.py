@@ -13,17 +13,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, Spent, longest_reply_under
 from medeval.inference.errors import FOR_ALL, Failure, Kind
 from medeval.inference.journal import Line, line_of
 from medeval.inference.openai_replies import with_calls_in_text
+from medeval.inference.run import Run, RunConfig
 from medeval.inference.types import Reply, Request
-
-if TYPE_CHECKING:
-    from medeval.inference.run import Run, RunConfig
 
 # So many items in a row stop the run that an endpoint tells by its sentence alone what would stop
 # it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in

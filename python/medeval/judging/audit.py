@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
@@ -23,10 +23,8 @@ from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults, mean_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
+from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_interval
-
-if TYPE_CHECKING:
-    from medeval.scoring.resample import Floats
 
 ATTACKS = "attacks"
 PARTS = ("agreement", "repeats", "order", "reference", "length", ATTACKS, "sanity")

@@ -8,19 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from medeval.errors import UserError, first_fault
-from medeval.inference.guard import is_loopback
+from medeval.inference.guard import DataUseGuard, is_loopback
+from medeval.inference.types import Model, Sample
 from medeval.judging.rubric import Rubric
-
-if TYPE_CHECKING:
-    from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Model, Sample
 
 LOCAL = "local"
 # Beside the files of judges, and none of them.
