@@ -288,11 +288,9 @@ class CostLedger(AbstractContextManager["CostLedger"]):
                 return
             self.is_kept = True
             if not self._file.end and self.before != Spent():
-                cost, charged = str(self.before.cost), str(self.before.charged)
-                of_before = {"call": 0, "cost": cost, "charged": charged}
-                self._write({**of_before, "unknown": self.before.unknown})
-        text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
-        self._fault = self._fault or self._file.write(text)
+                sums = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
+                self._write({"call": 0, **sums, "unknown": self.before.unknown})
+        self._fault = self._fault or self._file.write(line)
 
 
 def kept_spending(journal: Path) -> Spent | None:

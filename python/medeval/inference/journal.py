@@ -211,12 +211,13 @@ class LineFile:
     def _index(self) -> None:
         """Nothing is looked for in lines of any kind."""
 
-    def write(self, text: bytes) -> str:
-        """Write a line at once.
+    def write(self, line: Line) -> str:
+        """Write a line of JSON at once.
 
         Returns:
             Why it is not there as a whole, and then nothing of it is; empty if it is.
         """
+        text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
         if reason := not_written(self.descriptor, text):
             os.ftruncate(self.descriptor, self.end)
             return reason
@@ -270,14 +271,13 @@ class Journal(LineFile):
         Raises:
             UserError: the disk did not take it; the journal is as it was before.
         """
-        text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        place = self.end, len(text)
-        if reason := self.write(text):
+        start = self.end
+        if reason := self.write(line):
             raise UserError(
                 f"{self.path}: an answer could not be written ({reason}). The answers before it"
                 " are safe; make room and start the same run again to go on."
             )
-        self._places[_name(line)] = place
+        self._places[_name(line)] = start, self.end - start
 
     def discard(self, is_out: Callable[[Line], bool]) -> None:
         """Take lines out, for others to be written in their place, in one step or not at all.

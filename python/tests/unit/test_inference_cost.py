@@ -105,11 +105,8 @@ def test_an_unknown_price_and_uncounted_tokens_make_the_cost_unknown(tmp_path: P
     assert (known.input_tokens, known.output_tokens) == (400, 40)
     assert (unknown.as_json()["cost"], unknown.spent.unknown) == (None, 4)
     assert [line["cost"] for line in lines(tmp_path / "unknown")] == [None] * 4
-    assert (uncounted.as_json()["cost"], uncounted.spent.unknown, uncounted.uncounted) == (
-        None,
-        3,
-        3,
-    )
+    counted = uncounted.spent.unknown, uncounted.uncounted
+    assert (uncounted.as_json()["cost"], *counted) == (None, 3, 3)
 
 
 @pytest.mark.parametrize(("fault", "cost"), [(DROP, None), (SERVER, str(COST))])
@@ -217,10 +214,8 @@ import sys
 sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 from pathlib import Path
 from inference_runs import ask, open_items
-from decimal import Decimal
-from medeval.inference.cost import Budget
-from test_inference_cost import LIMITED, priced
-options = priced(budget=Budget(Decimal(9)), concurrency=2)
+from test_inference_cost import LIMITED, MOST, Budget, priced
+options = priced(budget=Budget(9 * MOST), concurrency=2)
 ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED)
 """
 
