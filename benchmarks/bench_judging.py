@@ -85,7 +85,7 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
         model = OpenAIModel(url, MODEL, gate)
         Run(folder, settings_of(model, "1"), model).execute(items, RunConfig(concurrency))
         subjects = [
-            Subject(answer.item, question(int(answer.item)), answer.text, REFERENCE, "open")
+            Subject(answer.item, question(int(answer.item)), answer.line["text"], REFERENCE, "open")
             for answer in read_answers(folder / RESPONSES, items)
         ]
         # All judges together have as many calls under way as the model had.

@@ -17,6 +17,7 @@ from medeval.commands.graceful_exit import command_of, graceful_exit, same_comma
 from medeval.commands.options import amount, command_flags, read_price_file
 from medeval.commands.progress import cost_of, shown_progress
 from medeval.errors import UserError
+from medeval.inference.cost import Budget
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RunConfig
 from medeval.inference.types import Outcome
@@ -201,7 +202,7 @@ def judges_asked(given: Mapping[str, Any]) -> RunConfig:
     return RunConfig(
         concurrency=given["concurrency"],
         prices=read_price_file(given["prices"]),
-        max_cost=amount(given["max_cost"]),
+        budget=Budget(amount(given["max_cost"])),
         retry=frozenset({Outcome.ERRORED}),
     )
 

@@ -80,8 +80,9 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
 
 def cost_of(sums: Sums, currency: str) -> str:
     """Return the cost; what is not known is not 0."""
-    if sums.known_cost is not None:
-        return f"{sums.known_cost:f} {currency}"
-    if sums.unpriced == sums.ledger.asked:
+    spent = sums.spent
+    if spent.known is not None:
+        return f"{spent.known:f} {currency}"
+    if spent.unknown == sums.ledger.asked:
         return "cost unknown"
-    return f"{sums.cost:f} {currency} and {sums.unpriced:,} items of unknown cost"
+    return f"{spent.cost:f} {currency} and {spent.unknown:,} items of unknown cost"

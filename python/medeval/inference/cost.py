@@ -31,7 +31,7 @@ from pydantic import BaseModel, Field
 
 from medeval.errors import UserError
 from medeval.inference.guard import Address, read_form
-from medeval.inference.journal import Line, LineFile, read_journal, read_lines
+from medeval.inference.journal import Line, LineFile, money, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
 # Names of the limit on a reply's length.
@@ -118,7 +118,7 @@ class Budget:
         spent: by earlier parts of the run.
     """
 
-    def __init__(self, limit: Decimal | None, spent: Decimal = _ZERO) -> None:
+    def __init__(self, limit: Decimal | None = None, spent: Decimal = _ZERO) -> None:
         self.limit = limit
         self.spent = spent
         self._aside = _ZERO
@@ -130,9 +130,7 @@ class Budget:
         Returns:
             False if the limit does not allow the call, whatever the others cost.
         """
-        if self.limit is None:
-            return True
-        while self.spent + self._aside + most > self.limit:
+        while self.limit is not None and self.spent + self._aside + most > self.limit:
             if not self._aside:
                 return False
             await self._booked.wait()
@@ -141,8 +139,7 @@ class Budget:
 
     def book(self, most: Decimal, cost: Decimal) -> None:
         """Book what a call cost in place of the most that was set aside for it."""
-        if self.limit is not None:
-            self._aside -= most
+        self._aside -= most
         self.spent += cost
         # Those that wait may be of another event loop than those that wait next.
         booked, self._booked = self._booked, asyncio.Event()
@@ -155,19 +152,19 @@ def longest_reply(model: Model) -> int | None:
     return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
-def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model) -> int:
+def longest_reply_under(limit: Decimal | None, prices: Prices, model: Model) -> int:
     """Return the most tokens of a reply, without which no limit on cost can be held.
 
     Args:
         limit: on cost; None for none, and then no reply needs to be bounded.
-        price: of the model; None if it is unknown.
+        prices: of the models, of which this one may be none.
         model: who answers.
 
     Raises:
         UserError: the limit cannot be held.
     """
     tokens = longest_reply(model)
-    if limit is not None and price is None:
+    if limit is not None and prices.of(model.address, model.model) is None:
         raise UserError(
             f"A limit on cost cannot be held: the price of {model.model} at {model.address}"
             " is unknown. Add it to the file of prices, or lift the limit (`--max-cost none`)."
@@ -179,7 +176,7 @@ def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model
 
 @dataclass(frozen=True)
 class Spent:
-    """What calls came to.
+    """What calls came to: those of an item, of a journal, or one alone.
 
     Attributes:
         cost: of those whose cost is known.
@@ -191,6 +188,16 @@ class Spent:
     unknown: int = 0
     charged: Decimal = _ZERO
 
+    @classmethod
+    def on_call(cls, cost: Decimal | None, charged: Decimal) -> Spent:
+        """Return what one call came to; its cost is None if nobody knows it."""
+        return cls(cost or _ZERO, int(cost is None), charged)
+
+    @property
+    def known(self) -> Decimal | None:
+        """What all of it cost; None as soon as a part of it is unknown."""
+        return None if self.unknown else self.cost
+
     def __add__(self, other: Spent) -> Spent:
         return Spent(
             self.cost + other.cost, self.unknown + other.unknown, self.charged + other.charged
@@ -199,7 +206,7 @@ class Spent:
     def as_json(self) -> dict[str, Any]:
         """Return the sums; the cost is null as soon as a part of it is unknown."""
         return {
-            "cost": None if self.unknown else str(self.cost),
+            "cost": money(self.known),
             "cost_of_known": str(self.cost),
             "unknown_calls": self.unknown,
         }
@@ -231,7 +238,7 @@ class CostLedger(AbstractContextManager["CostLedger"]):
     def __init__(self, journal: Path, lines: Iterable[Line]) -> None:
         self.path = journal.with_name(_PREFIX + journal.name)
         self.is_kept = self.path.exists()
-        self.before, self._calls = _read(self.path) if self.is_kept else (_spent_by(lines), 0)
+        self.before, self._calls = _read(self.path) if self.is_kept else (spent_by(lines), 0)
         self.total = self.before
         self._file: LineFile | None = None
         self._fault = ""
@@ -268,9 +275,8 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             cost: of it; None if nobody knows.
             charged: against the limit.
         """
-        self.total += Spent(cost or _ZERO, int(cost is None), charged)
-        known = None if cost is None else str(cost)
-        self._write({"call": call, "cost": known, "charged": str(charged)})
+        self.total += Spent.on_call(cost, charged)
+        self._write({"call": call, "cost": money(cost), "charged": str(charged)})
 
     def _write(self, line: dict[str, Any]) -> None:
         """Write a line, unless one could not be written before."""
@@ -282,11 +288,9 @@ class CostLedger(AbstractContextManager["CostLedger"]):
                 return
             self.is_kept = True
             if not self._file.end and self.before != Spent():
-                cost, charged = str(self.before.cost), str(self.before.charged)
-                of_before = {"call": 0, "cost": cost, "charged": charged}
-                self._write({**of_before, "unknown": self.before.unknown})
-        text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
-        self._fault = self._fault or self._file.write(text)
+                sums = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
+                self._write({"call": 0, **sums, "unknown": self.before.unknown})
+        self._fault = self._fault or self._file.write(line)
 
 
 def kept_spending(journal: Path) -> Spent | None:
@@ -312,15 +316,15 @@ def charged_in(folder: Path, beside: Path | None = None) -> Decimal:
         for path in (*folder.rglob(name), *folder.rglob(_PREFIX + name))
     }
     counted = (
-        (kept_spending(journal) or _spent_by(read_journal(journal))).charged
+        (kept_spending(journal) or spent_by(read_journal(journal))).charged
         for journal in sorted(journals)
         if beside is None or not str(journal).startswith(str(beside))
     )
     return sum(counted, _ZERO)
 
 
-def _spent_by(lines: Iterable[Line]) -> Spent:
-    """Return what the calls of a journal cost, if they were not kept one by one."""
+def spent_by(lines: Iterable[Line]) -> Spent:
+    """Return what the calls of lines of a journal cost, if they were not kept one by one."""
     total = Spent()
     for line in lines:
         charged = Decimal(line["measured"].get("charged") or 0)

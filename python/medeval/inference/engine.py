@@ -16,13 +16,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
-from decimal import Decimal
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.cost import CostLedger
+from medeval.inference.cost import CostLedger, spent_by
 from medeval.inference.errors import TOO_LONG, CallFailedError
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import (
@@ -34,7 +32,7 @@ from medeval.inference.journal import (
     line_of,
     reply_of,
 )
-from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
+from medeval.inference.run import STEPS, Progress, Run, RunConfig, RunResult
 from medeval.inference.types import (
     Episode,
     Finished,
@@ -45,11 +43,9 @@ from medeval.inference.types import (
     Turn,
     Usage,
     failed,
+    total,
 )
 from medeval.text import split_thinking
-
-if TYPE_CHECKING:
-    from medeval.inference.run import Run
 
 
 async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConfig) -> RunResult:
@@ -257,24 +253,20 @@ class _Loop:
         replies = [line for line in turns if "text" in line]
         last = reply_of(replies[-1]) if replies else Reply("")
         answer = finished.failure or replace(last, text=finished.text, tool_calls=())
-        costs = [line["cost"] for line in turns]
-        measured = [line["measured"] for line in turns]
-        charged = sum((Decimal(each.get("charged") or 0) for each in measured), Decimal())
-        usage: dict[str, int | None] = {}
-        for name in (each.name for each in fields(Usage)):
-            counts: list[Any] = [(line.get("usage") or {}).get(name) for line in replies]
-            usage[name] = sum(counts) if counts and None not in counts else None
+        spent, measured = spent_by(turns), [line["measured"] for line in turns]
+        usages = [line.get("usage") or {} for line in replies]
+        names = [each.name for each in fields(Usage)]
         return line_of(
             self.run.request(sample.opening),
             answer,
-            None if None in costs else sum(map(Decimal, costs), Decimal()),
+            spent.known,
             {
                 "seconds": round(sum(each["seconds"] or 0.0 for each in measured), 3),
                 "attempts": 1 + sum(each["attempts"] - 1 for each in measured),
-                "charged": str(charged),
+                "charged": str(spent.charged),
             },
             outcome=str(finished.outcome),
-            usage=usage,
+            usage={name: total(usage.get(name) for usage in usages) for name in names},
             episode={
                 "turns": len(turns),
                 "reason": finished.reason,

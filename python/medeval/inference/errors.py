@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from importlib.resources import files
 from itertools import count
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -27,7 +27,7 @@ from pydantic import ConfigDict
 from medeval.inference.types import Outcome
 
 VENDORS = tomllib.loads(
-    files("medeval.inference").joinpath("endpoint_errors.toml").read_text(encoding="utf-8")
+    Path(__file__).with_name("endpoint_errors.toml").read_text(encoding="utf-8")
 )
 # Of each kind the words that vendors have for it.
 FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}
@@ -132,11 +132,6 @@ class Failure:
         """Tell whether the endpoint may have done the work all the same."""
         is_open = self.kind in (Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN)
         return is_open and self.code not in NOT_CONNECTED
-
-    @property
-    def is_other_form(self) -> bool:
-        """Tell whether what came is no chat completion at all, and none that broke off."""
-        return self.kind is Kind.BROKEN and self.status == 200 and not self.code
 
     @property
     def is_silence(self) -> bool:

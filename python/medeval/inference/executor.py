@@ -10,26 +10,22 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, CostLedger, longest_reply_under
+from medeval.inference.cost import CostLedger, Spent, longest_reply_under
 from medeval.inference.errors import FOR_ALL, Failure, Kind
 from medeval.inference.journal import Line, line_of
 from medeval.inference.openai_replies import with_calls_in_text
+from medeval.inference.run import Run, RunConfig
 from medeval.inference.types import Reply, Request
-
-if TYPE_CHECKING:
-    from medeval.inference.run import Run, RunConfig
 
 # So many items in a row stop the run that an endpoint tells by its sentence alone what would stop
 # it; that it declines in the words of a bad key or an unknown model; whose requests it refuses in
 # the same words; and that reached nobody.
 BY_WORDS, DECLINED, REFUSED, UNREACHED = 2, 5, 10, 5
-_OK = 200
-_UNAUTHORIZED = 401
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
 # again by about one call in so many rounds.
 _ROUNDS_BEFORE_ONE_MORE = 4
@@ -103,9 +99,9 @@ class RequestExecutor:
         self._run, self._model, self._retries = run, run.model, config.retries
         self._slots = max(1, config.concurrency)
         self._limiter = AdaptiveLimiter(self._slots)
-        self._ledger, self._budget = ledger, config.budget or Budget(config.max_cost)
+        self._ledger, self._budget = ledger, config.budget
         self._price = config.prices.of(run.model.address, run.model.model)
-        self._most_tokens = longest_reply_under(self._budget.limit, self._price, run.model)
+        self._most_tokens = longest_reply_under(self._budget.limit, config.prices, run.model)
         self._budget.spent += ledger.before.charged
         self._has_answered = any("text" in line for line in lines)
         # How often each item was told what may be true of all, without a reply between.
@@ -122,16 +118,14 @@ class RequestExecutor:
             UserError: the endpoint takes no tools, or the request may not be sent.
         """
         name, began = request.item.name, time.monotonic()
-        attempts, cost, charged = 0, Decimal(0), Decimal(0)
-        is_known = True
+        attempts, spent = 0, Spent()
         while not await _within(self._not_before - time.monotonic(), self.stop):
             attempts += 1
             made = await self._attempt(request)
             if made is None:
                 return None
-            answer, its_cost, its_charge, number = made
-            cost, is_known = cost + (its_cost or 0), is_known and its_cost is not None
-            charged += its_charge
+            answer, of_call, number = made
+            spent += of_call
             if isinstance(answer, Failure):
                 if self._is_of_all(answer, name):
                     self.stop_for(answer, request)
@@ -154,8 +148,8 @@ class RequestExecutor:
                     return None
             answer = self._with_tools(request, answer, name)
             seconds = round(time.monotonic() - began, 3)
-            measured = {"seconds": seconds, "attempts": attempts, "charged": str(charged)}
-            return line_of(request, answer, cost if is_known else None, measured)
+            measured = {"seconds": seconds, "attempts": attempts, "charged": str(spent.charged)}
+            return line_of(request, answer, spent.known, measured)
         return None
 
     def stop_for(self, failure: Failure, request: Request | None = None) -> None:
@@ -182,9 +176,11 @@ class RequestExecutor:
         that no chat completions are sent at all, two that were each told so twice.
         """
         each, most = 1, BY_WORDS
+        # What came is no chat completion at all, and none that broke off.
+        is_other_form = failure.kind is Kind.BROKEN and failure.status == 200 and not failure.code
         if failure.kind in FOR_ALL or self._retries.asks_too_much(failure):
             told = "declined"
-            is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != _UNAUTHORIZED
+            is_of_one = failure.kind in (Kind.KEY, Kind.MODEL) and failure.status != 401
             if not failure.is_by_words:
                 most = DECLINED if is_of_one and self._has_answered else 1
         elif failure.is_refused_request:
@@ -194,21 +190,18 @@ class RequestExecutor:
                 if failure.words != self._refusal:
                     self._told[told].clear()
             self._refusal = failure.words
-        elif failure.is_other_form and not self._has_answered:
+        elif is_other_form and not self._has_answered:
             told, each = "another form", min(2, self._retries.attempts)
         else:
             return False
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _attempt(
-        self, request: Request
-    ) -> tuple[Reply | Failure, Decimal | None, Decimal, int] | None:
+    async def _attempt(self, request: Request) -> tuple[Reply | Failure, Spent, int] | None:
         """Make one call when there is a place and money for it; None if the run stopped before.
 
         Returns:
-            What came back, what it cost (None if nobody knows), what was booked for it, and its
-            number among all calls.
+            What came back, what it came to, and its number among all calls.
         """
         async with self._limiter:
             if self.stop.is_set():
@@ -223,7 +216,7 @@ class RequestExecutor:
                     f" {self._budget.spent:f} is spent: raise it"
                 )
                 return None
-            number, cost, charged = 0, None, most
+            number, cost = 0, None
             try:
                 number = self._ledger.begin(most)
                 answer = await self._model.ask(request)
@@ -250,7 +243,7 @@ class RequestExecutor:
             self._heard = max(self._heard, call)
             later = {name: its for name, its in self.unreached.items() if its > self._heard}
             self.unreached = later
-        return answer, cost, charged, call
+        return answer, Spent.on_call(cost, charged), call
 
     def _with_tools(self, request: Request, answer: Reply | Failure, name: str) -> Reply | Failure:
         """Return an answer with the calls of tools that the server left in its text.
@@ -269,11 +262,8 @@ class RequestExecutor:
                 )
             return answer
         self._toolless.clear()
-        if (
-            answer.tool_calls
-            or not parameters.get("tools")
-            or parameters.get("tool_choice") == "none"
-        ):
+        may_call = parameters.get("tools") and parameters.get("tool_choice") != "none"
+        if answer.tool_calls or not may_call:
             return answer
         read = with_calls_in_text(answer, parameters["tools"])
         if read is None and name not in self._unread:
@@ -294,9 +284,7 @@ class RequestExecutor:
 async def _within(seconds: float, event: asyncio.Event) -> bool:
     """Wait; tell whether something has happened by then."""
     if seconds > 0:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
-        except TimeoutError:
-            pass
     return event.is_set()

@@ -338,10 +338,8 @@ class DataUseGuard:
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
         try:
             descriptor = os.open(self.audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
+            with os.fdopen(descriptor, "wb", 0):
                 reason = not_written(descriptor, text)
-            finally:
-                os.close(descriptor)
         except OSError as error:
             reason = error.strerror or type(error).__name__
         if reason:

@@ -88,6 +88,11 @@ class _Line(_Form):
 _FAILURE = TypeAdapter(Failure)
 
 
+def money(cost: Decimal | None) -> str | None:
+    """Return an amount as files have it; None where it is not known."""
+    return None if cost is None else str(cost)
+
+
 def line_of(
     request: Request,
     answer: Reply | Failure,
@@ -118,8 +123,7 @@ def line_of(
             line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
             if answer.message is not None:
                 line["message"] = dict(answer.message)
-    told = {"cost": None if cost is None else str(cost), "measured": dict(measured)}
-    return line | more | told
+    return line | more | {"cost": money(cost), "measured": dict(measured)}
 
 
 def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> list[Message]:
@@ -142,22 +146,13 @@ def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> l
 
 def conversation_text(episode: Mapping[str, Any]) -> str:
     """Return the messages that an episode's line keeps as a text; older lines keep none."""
-    return "\n\n".join(
-        f"[{message.get('role', '')}] "
-        + "\n".join(
-            filter(
-                None,
-                [
-                    text_of(message.get("content")),
-                    *(
-                        f"{call['function']['name']}({call['function']['arguments']})"
-                        for call in message.get("tool_calls") or ()
-                    ),
-                ],
-            )
-        )
-        for message in episode.get(MESSAGES, ())
-    )
+    texts = []
+    for message in episode.get(MESSAGES, ()):
+        called = [call["function"] for call in message.get("tool_calls") or ()]
+        calls = [f"{one['name']}({one['arguments']})" for one in called]
+        said = filter(None, [text_of(message.get("content")), *calls])
+        texts.append(f"[{message.get('role', '')}] " + "\n".join(said))
+    return "\n\n".join(texts)
 
 
 def failure_of(line: Line) -> Failure:
@@ -199,6 +194,7 @@ class LineFile:
                     f"Another run is writing to {path}. Wait until it has ended, or stop it."
                 )
             self.end = drop_torn_line(self.descriptor)
+            self._index()
         except BaseException:
             os.close(self.descriptor)
             raise
@@ -212,12 +208,16 @@ class LineFile:
         finally:
             os.close(self.descriptor)
 
-    def write(self, text: bytes) -> str:
-        """Write a line at once.
+    def _index(self) -> None:
+        """Nothing is looked for in lines of any kind."""
+
+    def write(self, line: Line) -> str:
+        """Write a line of JSON at once.
 
         Returns:
             Why it is not there as a whole, and then nothing of it is; empty if it is.
         """
+        text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
         if reason := not_written(self.descriptor, text):
             os.ftruncate(self.descriptor, self.end)
             return reason
@@ -237,14 +237,6 @@ class Journal(LineFile):
     Raises:
         UserError: another run holds it, a line in it is broken, or an item stands in it twice.
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        try:
-            self._index()
-        except BaseException:
-            os.close(self.descriptor)
-            raise
 
     def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
         """Return an item's line; None if it has not come to an end."""
@@ -279,14 +271,13 @@ class Journal(LineFile):
         Raises:
             UserError: the disk did not take it; the journal is as it was before.
         """
-        text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        place = self.end, len(text)
-        if reason := self.write(text):
+        start = self.end
+        if reason := self.write(line):
             raise UserError(
                 f"{self.path}: an answer could not be written ({reason}). The answers before it"
                 " are safe; make room and start the same run again to go on."
             )
-        self._places[_name(line)] = place
+        self._places[_name(line)] = start, self.end - start
 
     def discard(self, is_out: Callable[[Line], bool]) -> None:
         """Take lines out, for others to be written in their place, in one step or not at all.

@@ -47,11 +47,6 @@ _DATA = re.compile(r"^data:.*", re.MULTILINE)
 _BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
 # Calls of tools, or parts of a content, in one message.
 _MOST_PARTS = 200
-_OUTCOMES = {
-    "complete": Outcome.ANSWERED,
-    "empty": Outcome.EMPTY,
-    "truncated_reasoning": Outcome.TRUNCATED_REASONING,
-}
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 # Calls of tools that a server hands over as text, since its own parser for them is off.
@@ -223,21 +218,21 @@ def read_completion(body: object) -> Reply:
         NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
     """
     body = whole_json(body)
-    choices = _at(body, "choices")
+    choices = value_at(body, "choices")
     if not isinstance(choices, list) or not choices:
         raise NoCompletionError("the body has no choices")
     # Several may come though one is asked for, in any order; the first is the one of index 0.
-    number = next((n for n, each in enumerate(choices) if _at(each, "index") == 0), 0)
+    number = next((n for n, each in enumerate(choices) if value_at(each, "index") == 0), 0)
     choice = choices[number]
     finish_reason = _text_at(choice, "finish_reason").lower()
-    if _at(choice, "error") or end_of(finish_reason) is None:
+    if value_at(choice, "error") or end_of(finish_reason) is None:
         named = "" if finish_reason == "error" else word(finish_reason)
         raise NoCompletionError("the endpoint broke off", named)
-    message = _at(choice, "message")
+    message = value_at(choice, "message")
     if not isinstance(message, Mapping):
         raise NoCompletionError(f"choices.{number}.message is no JSON object")
     calls = tuple(_tool_calls(message))
-    usage = _at(body, "usage")
+    usage = value_at(body, "usage")
     return Reply(
         text=text_of(message.get("content")),
         reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
@@ -265,7 +260,7 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
         calls = [{"function": called}] if isinstance(called, Mapping) else []
     ids: set[str] = set()
     for number, call in enumerate(calls):
-        arguments = _at(call, "function", "arguments")
+        arguments = value_at(call, "function", "arguments")
         # Some endpoints send the arguments read already.
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         given = _text_at(call, "id")
@@ -287,7 +282,7 @@ def text_of(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _at(value: Any, *path: str) -> Any:
+def value_at(value: Any, *path: str) -> Any:
     """Return what stands in objects within objects; None if it is not there."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -295,13 +290,13 @@ def _at(value: Any, *path: str) -> Any:
 
 
 def _text_at(value: Any, *path: str) -> str:
-    found = _at(value, *path)
+    found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 
 
 def count_at(value: Any, *path: str) -> int | None:
     """Return the count that stands in objects within objects; None if there is none."""
-    found = _at(value, *path)
+    found = value_at(value, *path)
     return found if type(found) is int and 0 <= found < _MOST_TOKENS else None
 
 
@@ -318,7 +313,7 @@ def outcome_of(completion: Reply) -> Outcome:
         if reply.state == "complete" or (reply.state == "empty" and not has_thought):
             return Outcome.TRUNCATED
         return Outcome.TRUNCATED_REASONING
-    return _OUTCOMES[reply.state]
+    return Outcome.ANSWERED if reply.state == "complete" else Outcome(reply.state)
 
 
 def with_calls_in_text(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> Reply | None:
@@ -338,14 +333,8 @@ def with_calls_in_text(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> Repl
         return None if is_call else reply
     left = text[: found[0].start()].strip() if found else ""
     made = tuple(ToolCall(f"call_{n}", name, text) for n, (name, text) in enumerate(calls))
-    parts = [
-        {
-            "id": one.id,
-            "type": "function",
-            "function": {"name": one.name, "arguments": one.arguments},
-        }
-        for one in made
-    ]
+    called = [{"name": name, "arguments": text} for name, text in calls]
+    parts = [{"id": f"call_{n}", "type": "function", "function": c} for n, c in enumerate(called)]
     message = {"role": "assistant", "content": left or None, "tool_calls": parts}
     return replace(reply, tool_calls=made, message=message)
 

@@ -74,7 +74,7 @@ class PythonModel:
         except RuntimeError as error:  # there is no thread to be had
             return _failure_of(error)
         if isinstance(answer, str):
-            return Reply(whole(answer), finish_reason="stop", model=self.model)
+            answer = Reply(whole(answer), finish_reason="stop")
         if isinstance(answer, Reply):
             return replace(answer, model=self.model)
         if isinstance(answer, Failure):

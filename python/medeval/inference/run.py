@@ -7,8 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from decimal import Decimal
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -17,9 +16,9 @@ from typing_extensions import TypedDict
 
 from medeval.errors import UserError, first_fault
 from medeval.files import replace_file
-from medeval.inference.cost import Budget, Prices, Spent
+from medeval.inference.cost import Budget, Prices, Spent, spent_by
 from medeval.inference.errors import Kind, RetryPolicy
-from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.journal import Journal, Line, money, read_journal
 from medeval.inference.types import Episode, Ledger, Model, Outcome, Request, Sample
 from medeval.text import split_thinking, whole_json
 
@@ -28,7 +27,6 @@ RESPONSES = "responses.jsonl"
 STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
-_FAULT = 400
 _NONE = "nothing"
 
 
@@ -45,8 +43,7 @@ class Progress:
         input_tokens: counted by the endpoint.
         output_tokens: counted by the endpoint.
         uncounted: items with a reply whose tokens the endpoint did not count.
-        cost: of the items whose cost is known.
-        unpriced: items that may have cost something, nobody knows what.
+        spent: on the items.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -57,8 +54,7 @@ class Progress:
     input_tokens: int = 0
     output_tokens: int = 0
     uncounted: int = 0
-    cost: Decimal = Decimal(0)
-    unpriced: int = 0
+    spent: Spent = field(default_factory=Spent)
 
     def add(self, line: Line, is_new: bool) -> None:
         """Add one line of the journal."""
@@ -76,13 +72,7 @@ class Progress:
         self.input_tokens += counts[0] or 0
         self.output_tokens += counts[1] or 0
         self.uncounted += "text" in line and None in counts
-        self.unpriced += line["cost"] is None
-        self.cost += Decimal(line["cost"] or 0)
-
-    @property
-    def known_cost(self) -> Decimal | None:
-        """What all of it cost; None as soon as a part of it is unknown."""
-        return None if self.unpriced else self.cost
+        self.spent += spent_by([line])
 
     @property
     def errored(self) -> str:
@@ -97,12 +87,12 @@ class Progress:
             **self.ledger.as_json(),
             "retries": self.retries,
             "errors": dict(sorted(self.errors.items())),
-            **{
-                name: getattr(self, name) for name in ("input_tokens", "output_tokens", "uncounted")
-            },
-            "cost": None if self.unpriced else str(self.cost),
-            "cost_of_priced": str(self.cost),
-            "unpriced": self.unpriced,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "uncounted": self.uncounted,
+            "cost": money(self.spent.known),
+            "cost_of_priced": str(self.spent.cost),
+            "unpriced": self.spent.unknown,
         }
 
 
@@ -116,7 +106,7 @@ def reason_of(error: Mapping[str, Any]) -> str:
     # What a client calls a broken connection says no more than that it broke.
     if re.search("[^0-9]", code) and error["kind"] != Kind.CONNECTION:
         return code
-    return f"HTTP {status}" if status >= _FAULT else str(error["kind"])
+    return f"HTTP {status}" if status >= 400 else str(error["kind"])
 
 
 CanRead = Callable[[Sample, str], bool]
@@ -131,8 +121,7 @@ class RunConfig:
         concurrency: items under way at a time.
         retries: when and how often a failed call is made again.
         prices: what tokens cost.
-        max_cost: not exceeded; None for no limit.
-        budget: in its place a limit that is shared with other runs, such as those of judges.
+        budget: the limit on cost, which other runs may share, such as those of judges.
         retry: items that ended so in an earlier start are asked again.
         can_read: tells whether the task finds an answer to an item in a reply without its
             thinking; None to leave that to the score. A conversation reads its own replies.
@@ -146,8 +135,7 @@ class RunConfig:
     concurrency: int = 8
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     prices: Prices = field(default_factory=Prices)
-    max_cost: Decimal | None = None
-    budget: Budget | None = None
+    budget: Budget = field(default_factory=Budget)
     retry: frozenset[Outcome] = frozenset()
     can_read: CanRead | None = None
     follow_up: FollowUp | None = None
@@ -270,11 +258,9 @@ class Run:
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
         if self._content["settings"] != self.settings:
             was, now = _flat(self._content["settings"]), _flat(self.settings)
-            pairs = {name: (was.get(name, _NONE), now.get(name, _NONE)) for name in {*was, *now}}
+            names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
             differences = "; ".join(
-                f"{name} was {_cut(old)}, now {_cut(new)}"
-                for name, (old, new) in sorted(pairs.items())
-                if old != new
+                f"{n} was {_cut(was.get(n, _NONE))}, now {_cut(now.get(n, _NONE))}" for n in names
             )
             raise UserError(
                 f"{folder} holds a run with other settings ({differences}). Set them back to resume"
@@ -333,24 +319,14 @@ class Answer:
         outcome: the end it came to; None if it has not come to one.
         answer: the reply without its thinking; empty unless there is a complete one or one that
             was cut off.
-        model: as the endpoint named it.
-        text: the reply as it came.
-        reasoning: what the model thought, in a field of its own.
-        finish_reason: why the reply ended.
-        usage: tokens as the endpoint counted them.
-        measured: seconds, attempts and the like.
+        line: of the journal, with the reply as it came; empty if it has not come to an end.
     """
 
     item: str
     sample: int
     outcome: Outcome | None
-    answer: str = ""
-    model: str = ""
-    text: str = ""
-    reasoning: str = ""
-    finish_reason: str = ""
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    measured: Mapping[str, Any] = field(default_factory=dict)
+    answer: str
+    line: Line
 
 
 def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
@@ -363,16 +339,11 @@ def read_answers(path: Path, items: Iterable[Sample]) -> Iterator[Answer]:
         raise UserError(f"{path}: there are no answers. Run the model first.")
     with Journal(path) as journal:
         for item in items:
-            line = journal.read(item.id, item.sample)
-            if line is None:
-                yield Answer(item.id, item.sample, None)
-                continue
-            line = whole_json(line)  # lines of before may hold halves of surrogate pairs
-            line["outcome"] = Outcome(line["outcome"])
-            line["answer"] = split_thinking(line.get("text", "")).answer
-            line["usage"] = line.get("usage") or {}
-            names = {each.name for each in fields(Answer)}
-            yield Answer(**{name: value for name, value in line.items() if name in names})
+            # Lines of before may hold halves of surrogate pairs.
+            line = whole_json(journal.read(item.id, item.sample) or {})
+            outcome = Outcome(line["outcome"]) if line else None
+            answer = split_thinking(line.get("text", "")).answer
+            yield Answer(item.id, item.sample, outcome, answer, line)
 
 
 def read_file(path: Path, kind: type[File]) -> File:

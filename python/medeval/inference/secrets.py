@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from medeval.errors import UserError
+from medeval.inference.errors import json_or_none
 
 TAKEN_OUT = "[key]"
 WITHHELD = "[withheld]"
@@ -93,9 +94,7 @@ def without_key(body: str, key: str) -> str:
     pattern, forms = _forms(key)
     if not any(form in body or _unescaped(form) in plain for form in forms):
         return body
-    try:
-        json.loads(body)
-    except (ValueError, RecursionError):
+    if json_or_none(body) is None:
         return pattern.sub(TAKEN_OUT, body)
     return _TEXT.sub(lambda text: json.dumps(pattern.sub(TAKEN_OUT, json.loads(text[0]))), body)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from medeval.inference.errors import (
     json_or_none,
 )
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
-from medeval.inference.openai_replies import count_at
+from medeval.inference.openai_replies import count_at, value_at
 from medeval.inference.types import OPEN, Model, Request, Sample, canonical
 
 DEFAULT_LIMIT = 8192
@@ -54,14 +53,11 @@ class EstimatedTokens:
 
     async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them."""
-        texts = []
-        for message in item.messages:
-            content = message.get("content")
-            texts.append(content if isinstance(content, str) else "")
-            if message.get("tool_calls"):
-                texts.append(canonical(message["tool_calls"]))
-        if "tools" in item.parameters:
-            texts.append(canonical(item.parameters["tools"]))
+        contents = (message.get("content") for message in item.messages)
+        called = (message.get("tool_calls") for message in item.messages)
+        texts = [content for content in contents if isinstance(content, str)]
+        texts += [canonical(calls) for calls in called if calls]
+        texts += [canonical(its) for name, its in item.parameters.items() if name == "tools"]
         if self.encoding is None:
             size = sum(len(text.encode("utf-8", "replace")) for text in texts)
             tokens = math.ceil(size / _BYTES_PER_TOKEN)
@@ -164,10 +160,9 @@ async def context_window(
             provider.guard.check(provider.address, is_open)
             found = await provider.send("/models")
             read = None if isinstance(found, Failure) else json_or_none(found)
-            models = read.get("data") if isinstance(read, Mapping) else None
+            models = value_at(read, "data")
             listed = models if isinstance(models, list) else []
-            its_own = (one for one in listed if isinstance(one, Mapping))
-            its_own = (one for one in its_own if one.get("id") == provider.model)
+            its_own = (one for one in listed if value_at(one, "id") == provider.model)
             told = count_at(next(its_own, None), "max_model_len")
             counter = ServerTokens(provider, retries or RetryPolicy())
             # Whether the server counts is asked with a word that is nobody's.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -141,6 +141,12 @@ class Usage:
     cached_tokens: Count | None = None
     output_tokens: Count | None = None
     reasoning_tokens: Count | None = None
+
+
+def total(amounts: Iterable[Any]) -> Any:
+    """Return a sum of tokens or money; None without any, or as soon as a part of it is unknown."""
+    listed = list(amounts)
+    return None if None in listed or not listed else sum(filter(None, listed))
 
 
 @dataclass(frozen=True)

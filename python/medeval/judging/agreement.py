@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.files import read_text
@@ -33,11 +33,9 @@ from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
 from medeval.models.rows import rows_from_csv
 from medeval.models.scores import DRAWS
+from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_weights, sampled_interval
 from medeval.text import sha256_of
-
-if TYPE_CHECKING:
-    from medeval.scoring.resample import Floats
 
 STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
 # Why a statistic has no value.
@@ -378,9 +376,8 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         count = np.isfinite(people).sum(axis=1)
         mean = np.nansum(people, axis=1) / np.where(count, count, nan)
         compared: list[tuple[str, str, Floats, Any]] = []
-        for who, one in [*zip(judges, own.T, strict=True), ("the jury's mean", jury)]:
-            if one is jury and len(judges) == 1:
-                continue
+        of_several = [("the jury's mean", jury)] * (len(judges) > 1)
+        for who, one in [*zip(judges, own.T, strict=True), *of_several]:
             whose = "raters' mean" if len(raters) > 1 else "rater"
             compared.append((who, whose, np.column_stack([one, mean]), [(0, 1)]))
             if len(raters) > 1:

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.journal import money
 from medeval.inference.run import RunConfig
+from medeval.inference.types import total
 from medeval.judging import injection, prompt
 from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
 from medeval.judging.jury import Jury
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults, mean_of, money, total
+from medeval.judging.results import JudgingResults, mean_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
+from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_interval
-
-if TYPE_CHECKING:
-    from medeval.scoring.resample import Floats
 
 ATTACKS = "attacks"
 PARTS = ("agreement", "repeats", "order", "reference", "length", ATTACKS, "sanity")
@@ -87,8 +86,6 @@ def audit(
             f" this audit: {', '.join(parts)}. Add the part, or leave the attacks out."
         )
     options = options or RunConfig()
-    budget = options.budget or Budget(options.max_cost)
-    options = replace(options, budget=budget, max_cost=None)
     if human is not None:
         human.count_of(judging.subjects)  # raises before a judge is paid
     made = [base := judging.run(options, gate, on_progress)]

@@ -8,19 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from medeval.errors import UserError, first_fault
-from medeval.inference.guard import is_loopback
+from medeval.inference.guard import DataUseGuard, is_loopback
+from medeval.inference.types import Model, Sample
 from medeval.judging.rubric import Rubric
-
-if TYPE_CHECKING:
-    from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Model, Sample
 
 LOCAL = "local"
 # Beside the files of judges, and none of them.
@@ -39,12 +36,6 @@ _REASONING = re.compile(
 _NOT_RECORDED = Field(exclude=True)
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
-
-
-def endpoint() -> str:
-    """Return where judges are asked that name no address, by the environment of now."""
-    named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
-    return next(filter(None, named), OPENAI)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
@@ -82,7 +73,8 @@ class Judge:
     @property
     def endpoint(self) -> str:
         """The address that it is asked at, by the environment of now if it names none."""
-        return self.base_url or endpoint()
+        named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
+        return self.base_url or next(filter(None, named), OPENAI)
 
     def key_name(self) -> str | None:
         """Return the name of the variable with its key; None if it needs none.
@@ -276,7 +268,8 @@ def jury_of(
     judges: list[dict[str, str | None]] = []
     for model, url in zip(models, urls, strict=True):
         is_rule = model == LOCAL and url is None
-        about = {} if is_rule else {"base_url": url or endpoint(), "key_variable": key_variable}
+        address = Judge(base_url=url).endpoint
+        about = {} if is_rule else {"base_url": address, "key_variable": key_variable}
         judges.append({"model": model, **about})
     return Jury(judges=()).changed(judges=judges, **choices)
 

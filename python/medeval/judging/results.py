@@ -15,11 +15,11 @@ from operator import itemgetter
 from statistics import fmean, median
 from typing import Any
 
-from medeval.inference.cost import Spent
+from medeval.inference.cost import Spent, spent_by
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.journal import Line
+from medeval.inference.journal import Line, money
 from medeval.inference.run import Progress
-from medeval.inference.types import Outcome
+from medeval.inference.types import Outcome, total
 from medeval.judging.injection import injection_signs
 from medeval.judging.jury import LOCAL, Pooling
 from medeval.judging.prompt import JudgePrompt, Subject
@@ -95,17 +95,6 @@ def mean_of(values: Iterable[float | None]) -> float | None:
     return fmean(given) if given else None
 
 
-def total(amounts: Iterable[Any]) -> Any:
-    """Return a sum of tokens or money; None without any, or as soon as a part of it is unknown."""
-    listed = list(amounts)
-    return None if None in listed or not listed else sum(filter(None, listed))
-
-
-def money(cost: Decimal | None) -> str | None:
-    """Return an amount as reports have it; None where it is not known."""
-    return None if cost is None else str(cost)
-
-
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:
     """Return how often each text stands there, by name; what is empty is not counted."""
     return dict(sorted(Counter(str(each) for each in reasons if each).items()))
@@ -144,7 +133,6 @@ def judgment_of(
                 verdict, line = read, each
         line = line or each
     usages = [each.get("usage") or {} for each in lines if "text" in each]
-    costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
     return {
         "id": subject.id,
@@ -163,7 +151,7 @@ def judgment_of(
         "error": (lines[-1].get("error") or {}).get("kind") if lines else None,
         "input_tokens": total(usage.get("input_tokens") for usage in usages),
         "output_tokens": total(usage.get("output_tokens") for usage in usages),
-        "cost": None if None in costs or not asks else str(sum(map(Decimal, costs), Decimal(0))),
+        "cost": money(spent_by(lines).known) if asks else None,
         "reply": whole(line.get("text", "")),
         "thinking": whole("\n".join(filter(None, thinking))),
     }
@@ -220,7 +208,7 @@ class JudgeReport:
     def cost(self) -> Decimal | None:
         """What its calls cost; None as soon as a part of it is unknown. A rule costs nothing."""
         is_rule = (self.endpoint, self.model) == (IN_PROCESS, LOCAL)
-        return Decimal(0) if is_rule else self.progress.known_cost
+        return Decimal(0) if is_rule else self.progress.spent.known
 
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
@@ -255,7 +243,7 @@ class JudgeReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return counts, ledger and cost."""
-        further = {"asked": self.further.ledger.asked, "cost": money(self.further.known_cost)}
+        further = {"asked": self.further.ledger.asked, "cost": money(self.further.spent.known)}
         return {
             "judge": self.judge,
             "model": self.model,
@@ -306,9 +294,8 @@ class SubjectResult:
 
     def pooled(self, pooling: Pooling) -> float | None:
         """Return the share of what was judged, by a way to make one number of a jury's."""
-        share: float | None = getattr(
-            self, "reward_judged" if pooling == "mean" else f"reward_{pooling}"
-        )
+        name = "judged" if pooling == "mean" else pooling
+        share: float | None = getattr(self, f"reward_{name}")
         return share
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
@@ -394,7 +381,7 @@ class JudgingResults:
         each judge's own judgments. Those that no judge was shown are counted by their reasons under
         `not_judged` and nowhere else.
         """
-        rows = self.subjects
+        rows, spent = self.subjects, sum((one.progress.spent for one in self.judges), Spent())
         return {
             "subjects": len(rows),
             **_statuses(each.judge_status for each in rows),
@@ -410,9 +397,7 @@ class JudgingResults:
             "seed": self.prompt.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": money(self.cost),
-            "judging_cost_of_priced": str(
-                sum((one.progress.cost for one in self.judges), Decimal(0))
-            ),
+            "judging_cost_of_priced": str(spent.cost),
         }
 
     def mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:

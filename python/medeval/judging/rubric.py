@@ -165,6 +165,5 @@ def named_rubric(name: str) -> Rubric:
     Raises:
         UserError: there is none, or it is wrong.
     """
-    is_shipped = name.replace("-", "_") in shipped_rubrics()
-    is_file = not is_shipped and Path(name).is_file()
-    return Rubric.read(Path(name)) if is_file else shipped_rubric(name)
+    is_shipped, path = name.replace("-", "_") in shipped_rubrics(), Path(name)
+    return Rubric.read(path) if path.is_file() and not is_shipped else shipped_rubric(name)

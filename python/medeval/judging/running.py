@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, kept_spending, longest_reply_under
+from medeval.inference.cost import kept_spending, longest_reply_under
 from medeval.inference.engine import process
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Line, read_journal
@@ -91,7 +91,7 @@ class Judging:
 
         Args:
             config: concurrency (of each judge), retries, prices, limit on cost and what else a run
-                has; a budget in it is shared with the model's own run.
+                has; its budget may be shared with the model's own run.
             gate: what may go where; None: only what is open, anywhere.
             on_progress: called with a judge's name and its sums after each of its calls.
 
@@ -110,14 +110,12 @@ class Judging:
         """Do what `run` does, within a loop that is there already."""
         config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
-        budget = config.budget or Budget(config.max_cost)
         models = [judge.provider(self.rubric, gate) for judge, *_ in self._seats]
         is_open = all(subject.data_class == "open" for subject in self.asked.values())
         for model in models:
             gate.check(model.address, is_open)
             # Raises where the limit on cost cannot be held, before anything is written.
-            price = config.prices.of(model.address, model.model)
-            longest_reply_under(budget.limit, price, model)
+            longest_reply_under(config.budget.limit, config.prices, model)
         runs = [
             Run(
                 self.folder,
@@ -130,8 +128,7 @@ class Judging:
             )
             for (judge, record, journal), model in zip(self._seats, models, strict=True)
         ]
-        config = replace(config, max_cost=None, budget=budget, can_read=self._can_read)
-        config = replace(config, follow_up=self._ask_further)
+        config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
         samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
         for (judge, *_), run in zip(self._seats, runs, strict=True):

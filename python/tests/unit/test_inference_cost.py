@@ -103,9 +103,10 @@ def test_an_unknown_price_and_uncounted_tokens_make_the_cost_unknown(tmp_path: P
         uncounted = ask(server.url, tmp_path / "uncounted", open_items(3), priced()).progress
     assert known.as_json()["cost"] == str(4 * COST)
     assert (known.input_tokens, known.output_tokens) == (400, 40)
-    assert (unknown.as_json()["cost"], unknown.unpriced) == (None, 4)
+    assert (unknown.as_json()["cost"], unknown.spent.unknown) == (None, 4)
     assert [line["cost"] for line in lines(tmp_path / "unknown")] == [None] * 4
-    assert (uncounted.as_json()["cost"], uncounted.unpriced, uncounted.uncounted) == (None, 3, 3)
+    counted = uncounted.spent.unknown, uncounted.uncounted
+    assert (uncounted.as_json()["cost"], *counted) == (None, 3, 3)
 
 
 @pytest.mark.parametrize(("fault", "cost"), [(DROP, None), (SERVER, str(COST))])
@@ -137,9 +138,10 @@ def test_a_limit_outlasts_items_that_are_asked_again(
     booked: int,
 ) -> None:
     again = frozenset({Outcome.ERRORED})
-    options = priced(max_cost=limit, retries=replace(QUICK, attempts=attempts), retry=again)
+    retries = replace(QUICK, attempts=attempts)
     with model_server(Script(lambda body, before: fault)) as server:
         for _ in range(3):
+            options = priced(budget=Budget(limit), retries=retries, retry=again)
             ended = ask(server.url, tmp_path, open_items(items), options, parameters=LIMITED)
         assert server.seen.requests == requests
     assert sums(ended.spent) == (0, booked, booked * MOST)
@@ -167,11 +169,11 @@ def test_without_prices_nothing_is_written_and_with_a_file_unknown_is_added(tmp_
 def test_a_limit_that_cannot_be_held_is_told_before_the_first_call(tmp_path: Path) -> None:
     limit = Decimal(1)
     with model_server() as server:
-        unknown = RunConfig(max_cost=limit)
+        unknown = RunConfig(budget=Budget(limit))
         with pytest.raises(UserError, match=r"price of tested-model .* is unknown"):
             ask(server.url, tmp_path / "a", open_items(1), unknown, parameters=LIMITED)
         with pytest.raises(UserError, match="max_tokens"):
-            ask(server.url, tmp_path / "b", open_items(1), priced(max_cost=limit))
+            ask(server.url, tmp_path / "b", open_items(1), priced(budget=Budget(limit)))
         assert server.seen.connections == 0
 
 
@@ -179,7 +181,7 @@ def test_a_limit_on_cost_is_never_passed_and_a_higher_one_goes_on(tmp_path: Path
     items, limit = open_items(40), 10 * COST
 
     def run(limit: Decimal) -> Any:
-        options = priced(max_cost=limit, concurrency=8)
+        options = priced(budget=Budget(limit), concurrency=8)
         return ask(server.url, tmp_path, items, options, parameters=LIMITED)
 
     with model_server(Script(lambda body, before: slow(0.01))) as server:
@@ -212,8 +214,8 @@ import sys
 sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 from pathlib import Path
 from inference_runs import ask, open_items
-from test_inference_cost import LIMITED, priced
-options = priced(max_cost=9, concurrency=2)
+from test_inference_cost import LIMITED, MOST, Budget, priced
+options = priced(budget=Budget(9 * MOST), concurrency=2)
 ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED)
 """
 
@@ -238,7 +240,7 @@ def test_a_run_from_before_is_charged_with_what_its_lines_say(tmp_path: Path) ->
         ask(server.url, tmp_path, open_items(3), priced(), parameters=LIMITED)
         (tmp_path / "spent-responses.jsonl").unlink()
         assert charged_in(tmp_path) == 3 * COST
-        options = priced(max_cost=3 * COST + MOST)
+        options = priced(budget=Budget(3 * COST + MOST))
         ended = ask(server.url, tmp_path, open_items(9), options, parameters=LIMITED)
         assert server.seen.requests == 4  # a second one could cost more than is left
     assert sums(ended.spent) == (4 * COST, 0, 4 * COST)

@@ -49,7 +49,7 @@ from model_server import (
 from tables import rows_of
 
 from medeval.errors import UserError
-from medeval.inference.cost import Price, Prices
+from medeval.inference.cost import Budget, Price, Prices
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
@@ -160,7 +160,7 @@ def hold(
         assert counts.pop("asked") == sum(counts.values())
         found["counts"] = {name: count for name, count in counts.items() if count}
         found["errors"] = dict(ended.progress.errors)
-        found |= {"before": ended.progress.before, "cost": str(ended.progress.known_cost)}
+        found |= {"before": ended.progress.before, "cost": str(ended.progress.spent.known)}
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
         assert told in found[name]
@@ -226,7 +226,7 @@ def config_of(given: Mapping[str, Any]) -> RunConfig:
         retry=frozenset(map(Outcome, given.get("retry", ()))),
         can_read=(lambda item, answer: answer in ("A", "C")) if given.get("reads") else None,
         prices=Prices(price=(price,)) if limit else Prices(),
-        max_cost=Decimal(limit) if limit else None,
+        budget=Budget(Decimal(limit) if limit else None),
     )
 
 

@@ -216,7 +216,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
         subjects = []
         for one in self._answers(record):
-            text, asked = self.options.split(one.text, one.reasoning)[0], self._by_id[one.item]
+            said = (one.line.get(name, "") for name in ("text", "reasoning"))
+            text, asked = self.options.split(*said)[0], self._by_id[one.item]
             about = (asked.question, text, asked.answer, self.data_class, one.sample)
             subjects.append(Subject(one.item, *about))
         return subjects
@@ -237,23 +238,24 @@ class MtsamplesTask(SampleTask, JudgedTask):
         """Return what `results.jsonl` says of an answer."""
         from medeval.judging.results import without_texts
 
-        example = self._by_id[answer.item]
+        example, line = self._by_id[answer.item], answer.line
+        text = line.get("text", "")
         return {
             "example_id": example.example_id,
             "sample": answer.sample,
             "source_index": example.source_index,
             "prompt": self.options.messages(example.question),
-            "completion": [{"role": "assistant", "content": answer.text}],
+            "completion": [{"role": "assistant", "content": text}],
             "question": example.question,
             "answer": example.answer,
             "extracted_section": example.extracted_section,
             "answer_text": result.subject.judged,
-            "think_text": self.options.split(answer.text, answer.reasoning)[1],
+            "think_text": self.options.split(text, line.get("reasoning", ""))[1],
             "outcome": answer.outcome and str(answer.outcome),
-            "finish_reason": answer.finish_reason or None,
-            "usage": dict(answer.usage),
-            **{name: answer.measured.get(name) for name in ("seconds", "attempts")},
-            "model": answer.model or None,
+            "finish_reason": line.get("finish_reason") or None,
+            "usage": line.get("usage") or {},
+            **{name: line.get("measured", {}).get(name) for name in ("seconds", "attempts")},
+            "model": line.get("model") or None,
             "prompt_version": self.prompt_version,
             "prompt_sha256": self.options.prompt_sha256,
             "rule_version": self.rule_version,
