@@ -224,7 +224,7 @@ def calibration_plot(
     sizes = patients_by_bin(bins, patients, ERROR_BINS)[used].tolist()
     classes = [{one: int(count[at]) for one, count in of_class.items()} for at in used]
     least = least_shown(min_cell)
-    hide = hidden(sizes, classes, least) or [True] * len(used) if least > 1 else [False] * len(used)
+    hide = hidden(sizes, classes, least) or [True] * len(used)
     shown = used[~np.array(hide)]
     shares = true[shown] / n[shown]
     ends = [wilson(float(one), int(rows)) for one, rows in zip(shares, n[shown], strict=True)]
@@ -271,9 +271,8 @@ def confusion_cells(
     least = least_shown(min_cell)
     hide = hidden(sizes, [{}] * len(used), least) or [True] * len(used)
     shown: list[int | None] = [int(one) for one in rows]
-    for at, is_hidden in zip(used, hide, strict=True):
-        if is_hidden and least > 1:
-            shown[at] = None
+    for at in used[np.array(hide, dtype=np.bool_)]:
+        shown[at] = None
     whole = [shown[row * k : (row + 1) * k] for row in range(k)]
     gone, what = sum(one is None for one in shown), "cells with any row"
     said = HIDDEN.format(hidden=gone, all=len(used), what=what, least=least, who="stays")

@@ -30,10 +30,6 @@ Advance = Callable[[int], object]
 # From a number of resamples to counts of shape (resamples, bins); each call draws the next ones.
 Draw = Callable[[int], Counts]
 
-# Above this share of accepted words the generator's own loop beats masking whole arrays.
-MANY_ACCEPTED = 0.95
-# Words drawn at a time: arrays of this size stay in the cache, and their memory is used again.
-WORDS_AT_ONCE = 1 << 16
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
@@ -53,31 +49,10 @@ def draw_rows(seed: int, rows: int, labels: Labels | None = None, n_bins: int = 
         labels: bin of each row, shape (n,); None counts each row for itself.
         n_bins: how many bins there are.
     """
-    random = np.random.RandomState(seed)
-    bins = rows if labels is None else n_bins
-    mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
-    accepted = rows / (int(mask) + 1)
-    ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
-
-    def positions(most: int) -> Labels:
-        nonlocal ahead
-        if accepted >= MANY_ACCEPTED:
-            return random.randint(0, rows, size=min(most, WORDS_AT_ONCE))
-        if not len(ahead):
-            size = min(int(most / accepted) + 64, WORDS_AT_ONCE)
-            words = random.randint(0, 1 << 32, size=size, dtype=np.uint32)
-            words &= mask
-            ahead = np.compress(words < rows, words)
-        part, ahead = ahead[:most], ahead[most:]
-        return part
+    random, bins = np.random.RandomState(seed), rows if labels is None else n_bins
 
     def draw(iterations: int) -> Counts:
-        drawn: Integers = np.empty((iterations, rows), dtype=np.int64)
-        flat, filled = drawn.reshape(-1), 0
-        while filled < len(flat):
-            part = positions(len(flat) - filled)
-            flat[filled : filled + len(part)] = part
-            filled += len(part)
+        drawn: Integers = random.randint(0, rows, size=(iterations, rows), dtype=np.int64)
         if labels is not None:
             # The positions are in range; `wrap` spares the copy that a check needs.
             drawn[:] = np.take(labels, drawn, mode="wrap")
@@ -204,13 +179,11 @@ def score(
     return Scores(names, values, samples, tuple(reasons))
 
 
-def jackknife(
-    statistic: Statistic, clusters: Integers | None = None, most_parts: int = MOST_PARTS
-) -> Floats:
+def jackknife(statistic: Statistic, clusters: Integers | None = None) -> Floats:
     """Return the metrics without each part of the data, shape (parts, m), for BCa intervals.
 
     Leaving out every single row costs n evaluations, too many for hundreds of thousands of rows.
-    Above `most_parts` rows (or clusters, where clusters are resampled) they are dealt at random,
+    Above `MOST_PARTS` rows (or clusters, where clusters are resampled) they are dealt at random,
     seeded, into that many parts, and whole parts are left out (delete-d jackknife, Shao and Wu
     1989). The acceleration is a third moment over the power 3/2 of a second one of the rows'
     influences; sums of independent influences over parts estimate the same two moments, with a
@@ -219,16 +192,15 @@ def jackknife(
     Args:
         statistic: the metrics of the data.
         clusters: cluster id of each row, shape (n,); None where rows are resampled.
-        most_parts: up to so many rows or clusters are left out one by one.
     """
     if not statistic.rows:
         return np.empty((0, len(statistic.names)))
     every_row = np.arange(statistic.rows)
     part = every_row if clusters is None else np.unique(clusters, return_inverse=True)[1]
     n_parts, n_bins = int(part.max()) + 1, statistic.n_bins
-    if n_parts > most_parts:
-        part = (np.random.default_rng(PARTS_SEED).permutation(n_parts) % most_parts)[part]
-        n_parts = most_parts
+    if n_parts > MOST_PARTS:
+        part = (np.random.default_rng(PARTS_SEED).permutation(n_parts) % MOST_PARTS)[part]
+        n_parts = MOST_PARTS
     labels = every_row if statistic.labels is None else statistic.labels
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
