@@ -18,7 +18,6 @@ from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
 from medeval.models.rows import read_rows
 from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, split_rows, validate_rows
-from medeval.models.scores import DRAWS
 from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:
@@ -146,19 +145,10 @@ class EvaluatedTask(MedicalTask):
         }
 
     def score(
-        self,
-        model_outputs: Sequence[Record],
-        metrics: Sequence[str] | None = None,
-        *,
-        registry: MetricRegistry | None = None,
-        draws: int = DRAWS,
-        seed: int = 0,
+        self, model_outputs: Sequence[Record], metrics: Sequence[str] | None = None
     ) -> dict[str, Interval]:
-        """Return the value of each metric with its interval.
-
-        0 `draws` give values only; all else is as in `table`.
-        """
-        return self.table(model_outputs, metrics, registry=registry).summary(draws=draws, seed=seed)
+        """Return the value of each metric with its interval; see `table`."""
+        return self.table(model_outputs, metrics).summary()
 
     def table(
         self,

@@ -187,18 +187,6 @@ def interval(column: Column, *, draws: int = DRAWS, seed: int = 0) -> Interval:
     return _made(value, ends, column.rows, column.n_undefined, column.reason)
 
 
-def mean(
-    scores: Sequence[float | None],
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
-    is_share: bool = False,
-    reason: str | None = None,
-) -> Interval:
-    """Return the mean of item scores, None where there is none; see `Ratio` and `interval`."""
-    return interval(Ratio(scores, is_share=is_share, reason=reason), draws=draws, seed=seed)
-
-
 def samples(column: Column, draws: int, seed: int) -> Floats:
     """Return the values of resamples of the items, n out of n, shape (draws,); NaN is undefined."""
     return score(column, draws, seed, replay=False).samples[:, 0]

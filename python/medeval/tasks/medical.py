@@ -38,14 +38,11 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.metrics.metric import Metric
     from medeval.models.about import About
-    from medeval.scoring.compare import Difference
     from medeval.scoring.table import Column
 
 SETTINGS = "task_file"
 # What gold answers are worth here is not laid down by the gold itself.
 _NOT_OF_THE_GOLD = {"evidence_rate", "reasoning_cue_rate", "readability"}
-# So many ways of giving gold answers to other items are tried, at most.
-_MOST_ROTATIONS = 20
 
 
 class MedicalOptions(TaskOptions):
@@ -222,11 +219,9 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`."""
-        gold = self._pairs[1]
-        steps = range(1, len(gold))
-        chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
-        turned = ([*gold[step:], *gold[:step]] for step in chosen)
-        tables = (self.task.table(one, [self.headline]) for one in turned)
+        from medeval.tasks.self_check import rotations  # which asks for it
+
+        tables = (self.task.table(one, [self.headline]) for one in rotations(self._pairs[1]))
         return _mean(table.columns[self.headline].value() for table in tables) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -277,9 +272,14 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             "samples": len(outputs),
             "by_sample": {name: [one[name].value() for one in by_sample] for name in columns},
         }
-        known = {name: column.coverage for name, column in by_sample[0].items()}
-        if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
-            facts["about_metrics"] = about
+        about: dict[str, dict[str, Any]] = {name: {} for name in columns}
+        for name, column in by_sample[0].items():
+            if column.coverage is not None:
+                about[name]["coverage"] = column.coverage
+            if (direction := self.metrics[name].direction) != "higher":
+                about[name]["direction"] = direction
+        if any(about.values()):
+            facts["about_metrics"] = {name: told for name, told in about.items() if told}
         warnings: Sequence[str] = ()
         verdicts: Sequence[str] = ()
         if record.judgings:
@@ -301,17 +301,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             verdicts=verdicts,
             warnings=warnings,
         )
-
-    def compare(
-        self, first: Path, other: MedicalTaskRun, second: Path, method: Method
-    ) -> list[Difference]:
-        """See `Task`."""
-        plain = Method(0, method.seed)
-        one, two = self.score(first, plain).result, other.score(second, plain).result
-        directions = {name: metric.direction for name, metric in self.metrics.items()}
-        from medeval.scoring.paired import paired_differences  # numpy is slow to load
-
-        return paired_differences(one, two, method.n_iters, method.seed, directions)
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""
