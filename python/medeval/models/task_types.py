@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -123,6 +122,7 @@ class EvaluatedTask(MedicalTask):
         """
         from medeval.metrics import proxies
         from medeval.metrics.registry import default_registry
+        from medeval.scoring.table import Ratio
 
         if level == "proper":
             columns = self.table(model_outputs).columns
@@ -131,12 +131,11 @@ class EvaluatedTask(MedicalTask):
             raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
         items = self._items(model_outputs, may_cut=level == "simple" and not strict)
         if level == "calculator":
-            values: dict[str, float | None] = {}
-            for name, function in self.calculator_metrics.items():
-                scores = map(getattr(proxies, function), items)
-                defined = [score for score in scores if score is not None]
-                values[name] = fmean(defined) if defined else math.nan
-            return values
+            scores = {
+                name: Ratio([*map(getattr(proxies, function), items)]).value()
+                for name, function in self.calculator_metrics.items()
+            }
+            return {name: math.nan if one is None else one for name, one in scores.items()}
         find = default_registry().find
         # Without a pair a proxy is 0; what is none is undefined.
         return {

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.resample import Counts, Floats, Integers, Statistic, draw_bins, score
+from medeval.scoring.resample import TAILS, Counts, Floats, Integers, Statistic, draw_bins, score
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -246,8 +246,7 @@ def percentiles(drawn: Floats) -> Ends:
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return NO_ENDS
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    low, high = np.quantile(defined, TAILS)
     return float(low), float(high), BOOTSTRAP
 
 

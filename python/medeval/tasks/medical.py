@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -156,13 +156,10 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         named = self.task.extra.get("judge")
         if named is None:
             return None
-        from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
+        from medeval.judging.rubric import named_rubric
 
-        beside = Path(self.file).parent / str(named)
         try:
-            if named not in shipped_rubrics() and beside.is_file():
-                return read_rubric(beside)
-            return shipped_rubric(str(named))
+            return named_rubric(str(named), Path(self.file).parent)
         except UserError as error:
             raise UserError(f"{self.file}: judge: {error}") from None
 
@@ -219,10 +216,11 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`."""
+        from medeval.judging.results import mean_of
         from medeval.tasks.self_check import rotations  # which asks for it
 
         tables = (self.task.table(one, [self.headline]) for one in rotations(self._pairs[1]))
-        return _mean(table.columns[self.headline].value() for table in tables) or 0.0
+        return mean_of(table.columns[self.headline].value() for table in tables) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -324,6 +322,7 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     A score of items is the mean of an item's own scores. Of a metric of the whole task it is the
     mean of the samples' values, and items keep their samples.
     """
+    from medeval.judging.results import mean_of
     from medeval.scoring.table import Pooled, Ratio
 
     if len(samples) == 1:
@@ -333,7 +332,7 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     if not pooled:
         by_item = zip(*(sample.item_scores for sample in samples), strict=True)
         return Ratio(
-            [_mean(scores) for scores in by_item],
+            [mean_of(scores) for scores in by_item],
             is_share=all(sample.is_share for sample in samples),
             reason=reason,
         )
@@ -345,15 +344,9 @@ def _over_samples(samples: Sequence[Column]) -> Column:
             for records, times in counts.items():
                 own.update(dict.fromkeys(records[place], times))
             values.append(sample.pool(own) if own else None)
-        return _mean(values)
+        return mean_of(values)
 
     # An item that has no record in a sample is none there.
     kept = ([() if one is None else (one,) for one in sample.records] for sample in pooled)
     records = [of_item if any(of_item) else None for of_item in zip(*kept, strict=True)]
     return Pooled(records, pool, pooled[0].reason)
-
-
-def _mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean of the scores that there are."""
-    defined = [score for score in scores if score is not None]
-    return sum(defined) / len(defined) if defined else None
