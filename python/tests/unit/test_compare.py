@@ -190,9 +190,8 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
 def test_which_is_better_goes_by_the_direction_of_the_metric(
     direction: str, verdict: str, words: str
 ) -> None:
-    found = paired_difference(
-        "m", of_means([0.75] * 20), of_means([0.25] * 20), draws=200, direction=direction
-    )
+    one, two = (of_means([score] * 20) for score in (0.75, 0.25))
+    found = paired_difference("m", one, two, draws=200, direction=direction)
     (entry,) = corrected([replace(found, first="A", second="B")])
     assert (entry.verdict, entry.n) == (verdict, 20)
     assert sentence(entry).startswith(words)
