@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
+from medeval.scoring.binary import ratio
 from medeval.scoring.resample import TAILS, Counts, Floats, Integers, Statistic, draw_bins, score
 
 WILSON = "wilson"
@@ -110,9 +111,7 @@ class Ratio(Column):
     def from_bins(self, counts: Counts) -> Floats:
         """See `Statistic.from_bins`."""
         sums = counts @ self._table
-        ratios = np.full((len(sums), 1), self._empty)
-        np.divide(sums[:, :1], sums[:, 1:], out=ratios, where=sums[:, 1:] != 0)
-        return ratios
+        return np.nan_to_num(ratio(sums[:, :1], sums[:, 1:]), nan=self._empty)
 
 
 class Pooled(Column):
