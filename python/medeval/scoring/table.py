@@ -192,12 +192,7 @@ def samples(column: Column, draws: int, seed: int) -> Floats:
 
 
 def row_interval(
-    statistic: Callable[[Floats], float | None],
-    rows: Floats,
-    reason: str,
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
+    statistic: Callable[[Floats], float | None], rows: Floats, reason: str, seed: int
 ) -> Interval:
     """Return a statistic of whole rows with its interval; see `sampled_interval`.
 
@@ -205,12 +200,11 @@ def row_interval(
         statistic: takes rows, returns None where it has no meaning.
         rows: shape (items, columns); NaN is a gap.
         reason: what to say if there is no value.
-        draws: resamples.
         seed: of the resamples.
     """
     value, drawn = statistic(rows) if len(rows) else None, np.empty(0)
     if value is not None:
-        distinct, weights = row_weights(rows, draws, seed)
+        distinct, weights = row_weights(rows, seed)
         values = [statistic(np.repeat(distinct, weight, axis=0)) for weight in weights[1:]]
         drawn = np.array(values, dtype=np.float64)
     return sampled_interval(value, drawn, len(rows), reason)
@@ -223,14 +217,14 @@ def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) ->
     return _made(value, percentiles(drawn), n, int(np.isnan(drawn).sum()), None)
 
 
-def row_weights(rows: Floats, draws: int, seed: int) -> tuple[Floats, Counts]:
+def row_weights(rows: Floats, seed: int) -> tuple[Floats, Counts]:
     """Return the distinct rows in order, and how often each counts.
 
     Returns:
-        The rows, and weights of shape (1 + draws, distinct rows): in the data, then as drawn.
+        The rows, and weights of shape (1 + `DRAWS`, distinct rows): in the data, then as drawn.
     """
     distinct, sizes = distinct_rows(rows)
-    return distinct, np.vstack([sizes, draw_bins(seed, sizes)(draws)])
+    return distinct, np.vstack([sizes, draw_bins(seed, sizes)(DRAWS)])
 
 
 def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
