@@ -12,7 +12,6 @@ import socket
 import ssl
 from contextlib import closing
 from dataclasses import dataclass
-from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from medeval.inference.guard import is_loopback
@@ -46,20 +45,13 @@ class FetchRules:
     max_redirects: int = 5
 
 
-class Fetched(NamedTuple):
-    """A file from the web and the type that the server gave it."""
-
-    content: bytes
-    content_type: str
-
-
 def is_url(ref: str) -> bool:
     """Tell a web address from a path."""
     return ref.lower().startswith(("http://", "https://"))
 
 
-def fetch(url: str, rules: FetchRules) -> Fetched:
-    """Get a file.
+def fetch(url: str, rules: FetchRules) -> tuple[bytes, str]:
+    """Get a file and the type that the server gives it.
 
     Raises:
         ValueError: the address is not allowed, the file is too large, there are too many
@@ -91,7 +83,7 @@ def fetch(url: str, rules: FetchRules) -> Fetched:
     raise ValueError(f"{url}: more than {rules.max_redirects} redirects")
 
 
-def _read(response: http.client.HTTPResponse, url: str, rules: FetchRules) -> Fetched:
+def _read(response: http.client.HTTPResponse, url: str, rules: FetchRules) -> tuple[bytes, str]:
     if response.status != http.client.OK:
         raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
     content = response.read(rules.max_bytes + 1)
@@ -99,7 +91,7 @@ def _read(response: http.client.HTTPResponse, url: str, rules: FetchRules) -> Fe
         raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
     if response.length:  # what the server announced and did not send
         raise http.client.IncompleteRead(content, response.length)
-    return Fetched(content, response.getheader("Content-Type") or "")
+    return content, response.getheader("Content-Type") or ""
 
 
 def _checked(url: str, rules: FetchRules) -> SplitResult:

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from medeval.evaluation.fetching import FetchRules, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
+from medeval.json_reader import fold_key
 from medeval.models.documents import described
 from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
@@ -278,7 +279,7 @@ def build_task(
 
 def _check_key(key: str) -> None:
     """Refuse a key that is a known one with a slip, or another program's word for one."""
-    folded = re.sub(r"[\s-]+", "_", key.strip()).lower()
+    folded = fold_key(key)
     keys = packaged_yaml("medeval.evaluation", "task_keys")
     known = [*MedicalTask.model_fields, *keys["others"]]
     if key in known:

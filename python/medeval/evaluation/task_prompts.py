@@ -110,30 +110,26 @@ def _has_form(task: MedicalTask) -> bool:
     return not task.prompt or any(name == "form" for _, name in PLACE.findall(task.prompt))
 
 
-def response_schema_for(task: MedicalTask) -> dict[str, Any]:
-    """Return the JSON schema of the reply, for endpoints that can be held to one."""
-    fields = fields_of(task)
-    return {
-        "type": "object",
-        "properties": {key: _schema(one) for key, one in fields.items()},
-        "required": list(fields),
-        "additionalProperties": False,
-    }
-
-
 def _schema(field: Row) -> Row:
     return deepcopy({name: value for name, value in field.items() if name != "description"})
 
 
 def response_format_for(task: MedicalTask) -> dict[str, Any] | None:
-    """Return the schema as the parameter `response_format` of a chat completion takes it.
+    """Return the JSON schema of the reply, as `response_format` of a chat completion takes it.
 
     None where the question asks for no JSON: the letter of an option, or a template without a form.
     """
     if task.task_type == MULTIPLE_CHOICE or not _has_form(task):
         return None
-    schema = {"name": "output", "strict": True, "schema": response_schema_for(task)}
-    return {"type": "json_schema", "json_schema": schema}
+    fields = fields_of(task)
+    schema = {
+        "type": "object",
+        "properties": {key: _schema(one) for key, one in fields.items()},
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+    named = {"name": "output", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
 
 
 def output_from_reply(

@@ -32,7 +32,6 @@ from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
 from medeval.models.rows import rows_from_csv
-from medeval.models.scores import DRAWS
 from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_weights, sampled_interval
 from medeval.text import sha256_of
@@ -110,7 +109,7 @@ def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> 
     is_shared = np.any([has_score[:, own].sum(axis=1) >= 2 for own in groups], axis=0)
     is_whole = np.any([has_score[:, own].all(axis=1) for own in groups], axis=0)
     rows, n = scores[is_shared], int(is_shared.sum())
-    rows, weights = row_weights(rows, DRAWS, seed) if n else (rows, np.zeros((1, 0), np.int64))
+    rows, weights = row_weights(rows, seed) if n else (rows, np.zeros((1, 0), np.int64))
     values, sizes = [], []
     for own in (rows[:, group] for group in groups):
         has_two = np.isfinite(own).sum(axis=1) >= 2

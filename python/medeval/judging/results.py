@@ -402,10 +402,10 @@ class JudgingResults:
 
     def mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:
         """Return a mean over answers with its interval; None is left out."""
-        from medeval.scoring.table import mean  # numpy is slow to load
+        from medeval.scoring.table import Ratio, interval  # numpy is slow to load
 
-        found = mean(scores, seed=self.prompt.seed, is_share=is_share, reason="there is no value")
-        return found.model_dump()
+        column = Ratio(scores, is_share=is_share, reason="there is no value")
+        return interval(column, seed=self.prompt.seed).model_dump()
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the report; with what the judges wrote only if asked."""

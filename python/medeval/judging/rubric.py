@@ -159,11 +159,16 @@ def shipped_rubric(name: str) -> Rubric:
 read_rubric = Rubric.read
 
 
-def named_rubric(name: str) -> Rubric:
+def named_rubric(name: str, folder: Path = Path()) -> Rubric:
     """Return a rubric by its name or file; a name that is shipped wins.
+
+    Args:
+        name: of the rubric or the file.
+        folder: in which the file is looked up.
 
     Raises:
         UserError: there is none, or it is wrong.
     """
-    is_shipped, path = name.replace("-", "_") in shipped_rubrics(), Path(name)
-    return Rubric.read(path) if path.is_file() and not is_shipped else shipped_rubric(name)
+    is_shipped = name.replace("-", "_") in shipped_rubrics()
+    is_file = not is_shipped and (folder / name).is_file()
+    return Rubric.read(folder / name) if is_file else shipped_rubric(name)

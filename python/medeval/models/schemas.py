@@ -13,6 +13,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
+from medeval.json_reader import fold_key
+
 Row = dict[str, Any]
 Schema = dict[str, Any]
 
@@ -164,12 +166,12 @@ def answer_keys(
     gold, in whatever case, with hyphens or spaces; unless the input schema names the key as it
     stands.
     """
-    gold = {_folded(key) for key in (*named_keys(output_schema), usual_target(task_type))}
+    gold = {fold_key(str(key)) for key in (*named_keys(output_schema), usual_target(task_type))}
     shown = named_keys(input_schema)
 
     @cache
     def gives_it_away(key: str) -> bool:
-        folded = _folded(key)
+        folded = fold_key(str(key))
         return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
 
     return gives_it_away
@@ -219,7 +221,3 @@ def named_keys(schema: Mapping[str, Any]) -> set[str]:
     """Return the keys that a schema requires or describes."""
     properties = schema.get("properties")
     return set(required_keys(schema)) | set(properties if isinstance(properties, Mapping) else ())
-
-
-def _folded(key: object) -> str:
-    return re.sub(r"[\s-]+", "_", str(key).strip()).casefold()

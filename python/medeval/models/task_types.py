@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -18,7 +17,6 @@ from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
 from medeval.models.rows import read_rows
 from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, split_rows, validate_rows
-from medeval.models.scores import DRAWS
 from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:
@@ -124,6 +122,7 @@ class EvaluatedTask(MedicalTask):
         """
         from medeval.metrics import proxies
         from medeval.metrics.registry import default_registry
+        from medeval.scoring.table import Ratio
 
         if level == "proper":
             columns = self.table(model_outputs).columns
@@ -132,12 +131,11 @@ class EvaluatedTask(MedicalTask):
             raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
         items = self._items(model_outputs, may_cut=level == "simple" and not strict)
         if level == "calculator":
-            values: dict[str, float | None] = {}
-            for name, function in self.calculator_metrics.items():
-                scores = map(getattr(proxies, function), items)
-                defined = [score for score in scores if score is not None]
-                values[name] = fmean(defined) if defined else math.nan
-            return values
+            scores = {
+                name: Ratio([*map(getattr(proxies, function), items)]).value()
+                for name, function in self.calculator_metrics.items()
+            }
+            return {name: math.nan if one is None else one for name, one in scores.items()}
         find = default_registry().find
         # Without a pair a proxy is 0; what is none is undefined.
         return {
@@ -146,19 +144,10 @@ class EvaluatedTask(MedicalTask):
         }
 
     def score(
-        self,
-        model_outputs: Sequence[Record],
-        metrics: Sequence[str] | None = None,
-        *,
-        registry: MetricRegistry | None = None,
-        draws: int = DRAWS,
-        seed: int = 0,
+        self, model_outputs: Sequence[Record], metrics: Sequence[str] | None = None
     ) -> dict[str, Interval]:
-        """Return the value of each metric with its interval.
-
-        0 `draws` give values only; all else is as in `table`.
-        """
-        return self.table(model_outputs, metrics, registry=registry).summary(draws=draws, seed=seed)
+        """Return the value of each metric with its interval; see `table`."""
+        return self.table(model_outputs, metrics).summary()
 
     def table(
         self,

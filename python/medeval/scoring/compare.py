@@ -26,7 +26,7 @@ exact form, the two-sided binomial test on the discordant answers. It takes rows
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
@@ -39,6 +39,7 @@ from medeval.errors import UserError
 from medeval.models.scores import LEVEL
 from medeval.scoring.binary import ratio
 from medeval.scoring.resample import Floats, Scores, draw_rows
+from medeval.scoring.table import percentiles
 
 BATCH = 256
 
@@ -167,27 +168,39 @@ def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 def paired_difference(
     metric: str,
-    first: ArrayLike,
-    second: ArrayLike,
-    n: int,
+    first: Sequence[Sequence[float] | None],
+    second: Sequence[Sequence[float] | None],
+    n: int | None = None,
     *,
     draws: int,
-    seed: int,
+    seed: int = 0,
     direction: str = "higher",
 ) -> Difference:
     """Compare two ratios of sums over the same units; names and corrections are left open.
 
     Args:
         metric: its name.
-        first: numerator and denominator of each unit in the first run, shape (units, 2); the ratio
-            is 0 where denominators sum to 0.
-        second: the same of the second run.
-        n: how many items there are in the units.
-        draws: how many resamples, and how many random exchanges; 1 or more.
+        first: numerator and denominator of each unit in the first run, None where it has no score:
+            the unit is left out. The ratio is 0 where denominators sum to 0.
+        second: the same of the second run, aligned.
+        n: how many items there are in the units; None where each unit is one.
+        draws: how many resamples, and how many random exchanges.
         seed: of both.
         direction: which way is better, `higher`, `lower` or `neither`.
+
+    Raises:
+        UserError: there is no unit that both have a score for, or no resample.
     """
-    one, two = (np.asarray(rows, dtype=np.float64) for rows in (first, second))
+    pairs = [
+        (one, two)
+        for one, two in zip(first, second, strict=True)
+        if one is not None and two is not None
+    ]
+    if not pairs:
+        raise UserError(f"{metric}: there is no item that both runs have a score for.")
+    if draws < 1:
+        raise UserError("a comparison needs resamples: --n-iters 1 or more.")
+    one, two = (np.array(rows, dtype=np.float64) for rows in zip(*pairs, strict=True))
     value, other = (float(_ratio(rows.sum(axis=0))) for rows in (one, two))
     difference = value - other
     draw = draw_rows(seed, len(one))
@@ -200,48 +213,17 @@ def paired_difference(
         stay = random.integers(0, 2, size=(size, len(one)))
         mixed = _ratio(stay @ one + (1 - stay) @ two) - _ratio(stay @ two + (1 - stay) @ one)
         reached += int((np.abs(mixed) >= abs(difference) - ROUNDING).sum())
-    low, high = _ends(np.concatenate(between))
+    low, high, _ = percentiles(np.concatenate(between))
     p_value = (1 + reached) / (1 + draws)
     return Difference(
         "", "", metric, value, other, difference, low, high, p_value,
-        n=n, direction=direction,
+        n=n or len(pairs), direction=direction,
     )  # fmt: skip
 
 
-def mean_difference(
-    metric: str,
-    first: Sequence[float | None],
-    second: Sequence[float | None],
-    *,
-    draws: int,
-    seed: int = 0,
-    direction: str = "higher",
-) -> Difference:
-    """Compare the means of item scores; items that either run has no score for are left out.
-
-    Args:
-        metric: its name.
-        first: scores of the first run, None where undefined.
-        second: aligned with them.
-        draws: as in `paired_difference`, as are the next two.
-        seed: of both.
-        direction: which way is better.
-
-    Raises:
-        UserError: there is no item that both have a score for, or no resample.
-    """
-    pairs = [
-        ((one, 1.0), (two, 1.0))
-        for one, two in zip(first, second, strict=True)
-        if one is not None and two is not None
-    ]
-    if not pairs:
-        raise UserError(f"{metric}: there is no item that both runs have a score for.")
-    if draws < 1:
-        raise UserError("a comparison needs resamples: --n-iters 1 or more.")
-    ones, twos = zip(*pairs, strict=True)
-    drawn: dict[str, Any] = {"draws": draws, "seed": seed, "direction": direction}
-    return paired_difference(metric, ones, twos, len(pairs), **drawn)
+def of_means(scores: Iterable[float | None]) -> list[tuple[float, float] | None]:
+    """Return item scores as ratios of which `paired_difference` compares the means."""
+    return [None if score is None else (score, 1.0) for score in scores]
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -382,7 +364,7 @@ def _difference(metric: str, one: Scores, two: Scores, units: int | None) -> Dif
         reason = "the metric is undefined in every resample" if len(between) else "no resamples"
         return replace(found, difference=difference, reason=reason)
     defined = np.where(np.abs(defined) <= rounding, 0.0, defined)
-    low, high = _ends(defined)
+    low, high, _ = percentiles(defined)
     found = replace(found, difference=difference, low=low, high=high)
     # No p value where not even a sign test of so few units could be significant.
     if units is not None and 2.0 ** (1 - units) > 1 - LEVEL:
@@ -403,11 +385,6 @@ def _verdict(found: Difference, adjusted_p: float | None) -> Verdict:
     if found.direction == "neither":
         return Verdict.FIRST_HIGHER if is_higher else Verdict.SECOND_HIGHER
     return Verdict.FIRST if is_higher == (found.direction == "higher") else Verdict.SECOND
-
-
-def _ends(between: Floats) -> tuple[float, float]:
-    low, high = np.percentile(between, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
-    return float(low), float(high)
 
 
 def _ratio(sums: Floats) -> Floats:

@@ -7,7 +7,7 @@ patients at least, of each class that lies there at all; a threshold with fewer 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -223,15 +223,10 @@ def calibration_plot(
     }
     sizes = patients_by_bin(bins, patients, ERROR_BINS)[used].tolist()
     classes = [{one: int(count[at]) for one, count in of_class.items()} for at in used]
-    least = least_shown(min_cell)
-    hide = hidden(sizes, classes, least) or [True] * len(used) if least > 1 else [False] * len(used)
-    shown = used[~np.array(hide)]
+    hide, note = _hidden(sizes, classes, min_cell, "bins", "stays with or without the outcome")
+    shown = used[~hide]
     shares = true[shown] / n[shown]
     ends = [wilson(float(one), int(rows)) for one, rows in zip(shares, n[shown], strict=True)]
-    note = HIDDEN.format(
-        hidden=len(used) - len(shown), all=len(used), what="bins", least=least,
-        who="stays with or without the outcome",
-    )  # fmt: skip
     return Plot(
         kind="calibration",
         name="calibration",
@@ -247,7 +242,7 @@ def calibration_plot(
         has_diagonal=True,
         limits=(0.0, 1.0),
         method="wilson",
-        note=note if len(shown) < len(used) else "",
+        note=note,
     )
 
 
@@ -268,13 +263,19 @@ def confusion_cells(
     rows = np.bincount(cells, minlength=k * k)
     used = np.flatnonzero(rows)
     sizes = patients_by_bin(cells, patients, k * k)[used].tolist()
-    least = least_shown(min_cell)
-    hide = hidden(sizes, [{}] * len(used), least) or [True] * len(used)
+    hide, note = _hidden(sizes, [{}] * len(used), min_cell, "cells with any row", "stays")
     shown: list[int | None] = [int(one) for one in rows]
-    for at, is_hidden in zip(used, hide, strict=True):
-        if is_hidden and least > 1:
-            shown[at] = None
-    whole = [shown[row * k : (row + 1) * k] for row in range(k)]
-    gone, what = sum(one is None for one in shown), "cells with any row"
-    said = HIDDEN.format(hidden=gone, all=len(used), what=what, least=least, who="stays")
-    return whole, said if gone else ""
+    for at in used[hide]:
+        shown[at] = None
+    return [shown[row * k : (row + 1) * k] for row in range(k)], note
+
+
+def _hidden(
+    sizes: Sequence[int], classes: Sequence[Mapping[Any, int]], min_cell: int, what: str, who: str
+) -> tuple[NDArray[np.bool_], str]:
+    """Return which parts are hidden, and what is said of that; see `groups.hidden`."""
+    least = least_shown(min_cell)
+    hide = np.array(hidden(sizes, classes, least) or [True] * len(sizes), dtype=np.bool_)
+    gone = int(hide.sum())
+    said = HIDDEN.format(hidden=gone, all=len(hide), what=what, least=least, who=who)
+    return hide, said if gone else ""

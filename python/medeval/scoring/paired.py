@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.scoring.compare import Difference, mean_difference, paired_difference
+from medeval.scoring.compare import Difference, of_means, paired_difference
 
 # In the metadata of a result: numerator and denominator of each item, of metrics that are the ratio
 # of their sums.
@@ -52,21 +52,23 @@ def paired_differences(
     Raises:
         UserError: the results have no item in common.
     """
+    one, two = _ratios(first), _ratios(second)
     places = shared_items(first, second)
-    found = []
-    for means in (True, False):
-        one, two = (_scores(each, means) for each in (first, second))
-        for name in (name for name in one if name in two and name in (metrics or one)):
-            scores = [one[name][place] for place, _ in places]
-            others = [two[name][place] for _, place in places]
-            way = (directions or {}).get(name, "higher")
-            drawn: dict[str, Any] = {"draws": draws, "seed": seed, "direction": way}
-            if means or not places:
-                found.append(mean_difference(name, scores, others, **drawn))
-            else:
-                found.append(paired_difference(name, scores, others, len(places), **drawn))
-    return found
+    drawn: dict[str, Any] = {"draws": draws, "seed": seed}
+    return [
+        paired_difference(
+            name,
+            [one[name][place] for place, _ in places],
+            [two[name][place] for _, place in places],
+            direction=(directions or {}).get(name, "higher"),
+            **drawn,
+        )
+        for name in one
+        if name in two and name in (metrics or one)
+    ]
 
 
-def _scores(result: EvaluationResult, means: bool) -> Mapping[str, Sequence[Any]]:
-    return (result.item_scores if means else result.metadata.get(RATIOS)) or {}
+def _ratios(result: EvaluationResult) -> dict[str, Sequence[Any]]:
+    """Return numerator and denominator of each item by metric."""
+    means = {name: of_means(scores) for name, scores in (result.item_scores or {}).items()}
+    return {**means, **(result.metadata.get(RATIOS) or {})}

@@ -204,13 +204,11 @@ def score(
     return Scores(names, values, samples, tuple(reasons))
 
 
-def jackknife(
-    statistic: Statistic, clusters: Integers | None = None, most_parts: int = MOST_PARTS
-) -> Floats:
+def jackknife(statistic: Statistic, clusters: Integers | None = None) -> Floats:
     """Return the metrics without each part of the data, shape (parts, m), for BCa intervals.
 
     Leaving out every single row costs n evaluations, too many for hundreds of thousands of rows.
-    Above `most_parts` rows (or clusters, where clusters are resampled) they are dealt at random,
+    Above `MOST_PARTS` rows (or clusters, where clusters are resampled) they are dealt at random,
     seeded, into that many parts, and whole parts are left out (delete-d jackknife, Shao and Wu
     1989). The acceleration is a third moment over the power 3/2 of a second one of the rows'
     influences; sums of independent influences over parts estimate the same two moments, with a
@@ -219,16 +217,15 @@ def jackknife(
     Args:
         statistic: the metrics of the data.
         clusters: cluster id of each row, shape (n,); None where rows are resampled.
-        most_parts: up to so many rows or clusters are left out one by one.
     """
     if not statistic.rows:
         return np.empty((0, len(statistic.names)))
     every_row = np.arange(statistic.rows)
     part = every_row if clusters is None else np.unique(clusters, return_inverse=True)[1]
     n_parts, n_bins = int(part.max()) + 1, statistic.n_bins
-    if n_parts > most_parts:
-        part = (np.random.default_rng(PARTS_SEED).permutation(n_parts) % most_parts)[part]
-        n_parts = most_parts
+    if n_parts > MOST_PARTS:
+        part = (np.random.default_rng(PARTS_SEED).permutation(n_parts) % MOST_PARTS)[part]
+        n_parts = MOST_PARTS
     labels = every_row if statistic.labels is None else statistic.labels
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(n_parts + 1))

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.resample import Counts, Floats, Integers, Statistic, draw_bins, score
+from medeval.scoring.binary import ratio
+from medeval.scoring.resample import TAILS, Counts, Floats, Integers, Statistic, draw_bins, score
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -110,9 +111,7 @@ class Ratio(Column):
     def from_bins(self, counts: Counts) -> Floats:
         """See `Statistic.from_bins`."""
         sums = counts @ self._table
-        ratios = np.full((len(sums), 1), self._empty)
-        np.divide(sums[:, :1], sums[:, 1:], out=ratios, where=sums[:, 1:] != 0)
-        return ratios
+        return np.nan_to_num(ratio(sums[:, :1], sums[:, 1:]), nan=self._empty)
 
 
 class Pooled(Column):
@@ -187,30 +186,13 @@ def interval(column: Column, *, draws: int = DRAWS, seed: int = 0) -> Interval:
     return _made(value, ends, column.rows, column.n_undefined, column.reason)
 
 
-def mean(
-    scores: Sequence[float | None],
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
-    is_share: bool = False,
-    reason: str | None = None,
-) -> Interval:
-    """Return the mean of item scores, None where there is none; see `Ratio` and `interval`."""
-    return interval(Ratio(scores, is_share=is_share, reason=reason), draws=draws, seed=seed)
-
-
 def samples(column: Column, draws: int, seed: int) -> Floats:
     """Return the values of resamples of the items, n out of n, shape (draws,); NaN is undefined."""
     return score(column, draws, seed, replay=False).samples[:, 0]
 
 
 def row_interval(
-    statistic: Callable[[Floats], float | None],
-    rows: Floats,
-    reason: str,
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
+    statistic: Callable[[Floats], float | None], rows: Floats, reason: str, seed: int
 ) -> Interval:
     """Return a statistic of whole rows with its interval; see `sampled_interval`.
 
@@ -218,12 +200,11 @@ def row_interval(
         statistic: takes rows, returns None where it has no meaning.
         rows: shape (items, columns); NaN is a gap.
         reason: what to say if there is no value.
-        draws: resamples.
         seed: of the resamples.
     """
     value, drawn = statistic(rows) if len(rows) else None, np.empty(0)
     if value is not None:
-        distinct, weights = row_weights(rows, draws, seed)
+        distinct, weights = row_weights(rows, seed)
         values = [statistic(np.repeat(distinct, weight, axis=0)) for weight in weights[1:]]
         drawn = np.array(values, dtype=np.float64)
     return sampled_interval(value, drawn, len(rows), reason)
@@ -236,14 +217,14 @@ def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) ->
     return _made(value, percentiles(drawn), n, int(np.isnan(drawn).sum()), None)
 
 
-def row_weights(rows: Floats, draws: int, seed: int) -> tuple[Floats, Counts]:
+def row_weights(rows: Floats, seed: int) -> tuple[Floats, Counts]:
     """Return the distinct rows in order, and how often each counts.
 
     Returns:
-        The rows, and weights of shape (1 + draws, distinct rows): in the data, then as drawn.
+        The rows, and weights of shape (1 + `DRAWS`, distinct rows): in the data, then as drawn.
     """
     distinct, sizes = distinct_rows(rows)
-    return distinct, np.vstack([sizes, draw_bins(seed, sizes)(draws)])
+    return distinct, np.vstack([sizes, draw_bins(seed, sizes)(DRAWS)])
 
 
 def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
@@ -258,8 +239,7 @@ def percentiles(drawn: Floats) -> Ends:
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return NO_ENDS
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    low, high = np.quantile(defined, TAILS)
     return float(low), float(high), BOOTSTRAP
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.metrics.metric import Metric
     from medeval.models.about import About
-    from medeval.scoring.compare import Difference
     from medeval.scoring.table import Column
 
 SETTINGS = "task_file"
 # What gold answers are worth here is not laid down by the gold itself.
 _NOT_OF_THE_GOLD = {"evidence_rate", "reasoning_cue_rate", "readability"}
-# So many ways of giving gold answers to other items are tried, at most.
-_MOST_ROTATIONS = 20
 
 
 class MedicalOptions(TaskOptions):
@@ -159,13 +156,10 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         named = self.task.extra.get("judge")
         if named is None:
             return None
-        from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
+        from medeval.judging.rubric import named_rubric
 
-        beside = Path(self.file).parent / str(named)
         try:
-            if named not in shipped_rubrics() and beside.is_file():
-                return read_rubric(beside)
-            return shipped_rubric(str(named))
+            return named_rubric(str(named), Path(self.file).parent)
         except UserError as error:
             raise UserError(f"{self.file}: judge: {error}") from None
 
@@ -222,12 +216,11 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`."""
-        gold = self._pairs[1]
-        steps = range(1, len(gold))
-        chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
-        turned = ([*gold[step:], *gold[:step]] for step in chosen)
-        tables = (self.task.table(one, [self.headline]) for one in turned)
-        return _mean(table.columns[self.headline].value() for table in tables) or 0.0
+        from medeval.judging.results import mean_of
+        from medeval.tasks.self_check import rotations  # which asks for it
+
+        tables = (self.task.table(one, [self.headline]) for one in rotations(self._pairs[1]))
+        return mean_of(table.columns[self.headline].value() for table in tables) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -277,9 +270,14 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             "samples": len(outputs),
             "by_sample": {name: [one[name].value() for one in by_sample] for name in columns},
         }
-        known = {name: column.coverage for name, column in by_sample[0].items()}
-        if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
-            facts["about_metrics"] = about
+        about: dict[str, dict[str, Any]] = {name: {} for name in columns}
+        for name, column in by_sample[0].items():
+            if column.coverage is not None:
+                about[name]["coverage"] = column.coverage
+            if (direction := self.metrics[name].direction) != "higher":
+                about[name]["direction"] = direction
+        if any(about.values()):
+            facts["about_metrics"] = {name: told for name, told in about.items() if told}
         warnings: Sequence[str] = ()
         verdicts: Sequence[str] = ()
         if record.judgings:
@@ -301,17 +299,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             verdicts=verdicts,
             warnings=warnings,
         )
-
-    def compare(
-        self, first: Path, other: MedicalTaskRun, second: Path, method: Method
-    ) -> list[Difference]:
-        """See `Task`."""
-        plain = Method(0, method.seed)
-        one, two = self.score(first, plain).result, other.score(second, plain).result
-        directions = {name: metric.direction for name, metric in self.metrics.items()}
-        from medeval.scoring.paired import paired_differences  # numpy is slow to load
-
-        return paired_differences(one, two, method.n_iters, method.seed, directions)
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""
@@ -335,6 +322,7 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     A score of items is the mean of an item's own scores. Of a metric of the whole task it is the
     mean of the samples' values, and items keep their samples.
     """
+    from medeval.judging.results import mean_of
     from medeval.scoring.table import Pooled, Ratio
 
     if len(samples) == 1:
@@ -344,7 +332,7 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     if not pooled:
         by_item = zip(*(sample.item_scores for sample in samples), strict=True)
         return Ratio(
-            [_mean(scores) for scores in by_item],
+            [mean_of(scores) for scores in by_item],
             is_share=all(sample.is_share for sample in samples),
             reason=reason,
         )
@@ -356,15 +344,9 @@ def _over_samples(samples: Sequence[Column]) -> Column:
             for records, times in counts.items():
                 own.update(dict.fromkeys(records[place], times))
             values.append(sample.pool(own) if own else None)
-        return _mean(values)
+        return mean_of(values)
 
     # An item that has no record in a sample is none there.
     kept = ([() if one is None else (one,) for one in sample.records] for sample in pooled)
     records = [of_item if any(of_item) else None for of_item in zip(*kept, strict=True)]
     return Pooled(records, pool, pooled[0].reason)
-
-
-def _mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean of the scores that there are."""
-    defined = [score for score in scores if score is not None]
-    return sum(defined) / len(defined) if defined else None

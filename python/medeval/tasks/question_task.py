@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from medeval.models.scores import Interval
 
 SETTINGS = "questions"
-# So many ways of giving gold answers to other questions are tried, at most.
-_MOST_ROTATIONS = 20
 
 
 @dataclass(frozen=True)
@@ -137,12 +135,13 @@ class QuestionTask(SampleTask):
 
     def chance(self) -> float:
         """See `AskedTask`."""
+        from medeval.tasks.self_check import rotations  # which asks for it
+
         asked = list(self._by_id.values())
-        steps = range(1, len(asked))
         found = [
             self._scores(question, self.gold_reply(other))[self.headline]
-            for step in steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
-            for question, other in zip(asked, [*asked[step:], *asked[:step]], strict=True)
+            for others in rotations(asked)
+            for question, other in zip(asked, others, strict=True)
         ]
         return fmean(found) if found else 0.0
 

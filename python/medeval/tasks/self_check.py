@@ -7,10 +7,11 @@ and scored like any other model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
@@ -18,8 +19,12 @@ from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Check, Method, TaskScore
 
+Gold = TypeVar("Gold")
+
 # Sums of floats, not more.
 ROUNDING = 1e-9
+# So many ways of giving gold answers to other items are tried, at most.
+_MOST_ROTATIONS = 20
 
 
 def check_task(task: AskedTask) -> Iterator[Check]:
@@ -63,3 +68,10 @@ def _scored(task: AskedTask, kind: str) -> TaskScore:
         if getattr(task, "rubric", None) is not None:
             judge(task, path, jury_of([LOCAL]))
         return task.score(path, Method(n_iters=0))
+
+
+def rotations(gold: Sequence[Gold]) -> Iterator[Sequence[Gold]]:
+    """Yield some ways of giving each gold answer to another item, for `AskedTask.chance`."""
+    steps = range(1, len(gold))
+    for step in steps[:: max(1, len(steps) // _MOST_ROTATIONS)]:
+        yield [*gold[step:], *gold[:step]]

@@ -415,7 +415,9 @@ class AskedTask(Task, ABC):
 
         plain = replace(method, n_iters=0, groupings=())
         one, two = self.score(first, plain), other.score(second, plain)
-        found = paired_differences(one.result, two.result, method.n_iters, method.seed)
+        about = one.result.metadata.get("about_metrics", {})
+        ways = {name: told.get("direction", "higher") for name, told in about.items()}
+        found = paired_differences(one.result, two.result, method.n_iters, method.seed, ways)
         return sorted(found, key=lambda each: each.metric != one.headline)
 
 

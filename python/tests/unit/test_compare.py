@@ -27,7 +27,8 @@ from medeval.scoring.compare import (
     holm,
     least_resamples,
     mcnemar,
-    mean_difference,
+    of_means,
+    paired_difference,
     sentence,
 )
 from medeval.scoring.resample import Scores, score
@@ -189,7 +190,8 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
 def test_which_is_better_goes_by_the_direction_of_the_metric(
     direction: str, verdict: str, words: str
 ) -> None:
-    found = mean_difference("m", [0.75] * 20, [0.25] * 20, draws=200, direction=direction)
+    one, two = (of_means([score] * 20) for score in (0.75, 0.25))
+    found = paired_difference("m", one, two, draws=200, direction=direction)
     (entry,) = corrected([replace(found, first="A", second="B")])
     assert (entry.verdict, entry.n) == (verdict, 20)
     assert sentence(entry).startswith(words)
@@ -256,7 +258,8 @@ def test_a_difference_may_vanish_in_the_correction() -> None:
 
 
 def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
-    found = mean_difference("m", [1.0, None, 0.5, 0.0], [0.0, 1.0, 0.5, None], draws=200, seed=3)
+    one, two = of_means([1.0, None, 0.5, 0.0]), of_means([0.0, 1.0, 0.5, None])
+    found = paired_difference("m", one, two, draws=200, seed=3)
     assert (found.n, found.first_value, found.second_value) == (2, 0.75, 0.25)
 
 
@@ -271,16 +274,16 @@ def test_scores_that_are_no_pairs(
     first: list[Any], second: list[Any], draws: int, words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        mean_difference("m", first, second, draws=draws)
+        paired_difference("m", of_means(first), of_means(second), draws=draws)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
 def test_a_difference_changes_its_sign_with_the_order_of_the_runs(
     pairs: list[tuple[int, int]],
 ) -> None:
-    one, two = ([value / 4 for value in values] for values in zip(*pairs, strict=True))
-    there = mean_difference("m", one, two, draws=50)
-    back = mean_difference("m", two, one, draws=50)
+    one, two = (of_means(value / 4 for value in values) for values in zip(*pairs, strict=True))
+    there = paired_difference("m", one, two, draws=50)
+    back = paired_difference("m", two, one, draws=50)
     assert there.difference == pytest.approx(-(back.difference or 0.0))
     assert (there.low, there.high) == pytest.approx((-(back.high or 0.0), -(back.low or 0.0)))
     assert there.p_value == back.p_value

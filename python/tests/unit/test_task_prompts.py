@@ -17,7 +17,6 @@ from medeval.evaluation.task_prompts import (
     messages_for,
     output_from_reply,
     response_format_for,
-    response_schema_for,
 )
 from medeval.models.medical_task import MedicalTask
 from medeval.models.task_types import TASK_CLASSES
@@ -60,7 +59,7 @@ def test_a_prompt_shows_what_it_may(
     task = task_of(kind, **fields)
     text = prompt(task, row)
     assert [part for part in held if part not in text] == []
-    asked = text + json.dumps(response_schema_for(task))
+    asked = text + json.dumps(response_format_for(task))
     assert [part for part in withheld if part in asked] == []
 
 
@@ -105,7 +104,8 @@ def test_the_output_schema_names_the_answer(schema: Row, target: str) -> None:
     task = task_of("qa", output_schema=schema)
     assert task.target == target
     keys = {*schema.get("required", ()), *schema.get("properties", ())}
-    assert set(response_schema_for(task)["required"]) == keys
+    form = response_format_for(task) or {}
+    assert set(form["json_schema"]["schema"]["required"]) == keys
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from medeval.inference.journal import Line, conversation_text, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
-from medeval.scoring.table import mean, result_fields
+from medeval.scoring.table import Ratio, interval, result_fields
 from medeval.tasks.cdm import groups, scores, scores_v1
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.facts import Facts
@@ -326,7 +326,7 @@ def order_sensitivity(transcripts: Sequence[Transcript]) -> tuple[dict[str, Any]
         return {}, []
     whole = [found for found in by_case.values() if len(found) == len(orders)]
     changed = [float(len(set(found.values())) > 1) for found in whole]
-    share = mean(changed, is_share=True)
+    share = interval(Ratio(changed, is_share=True))
     left_out = len(by_case) - len(whole)
     told = {
         "orders": len(orders),

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from medeval.errors import UserError
 from medeval.models.scores import Interval
-from medeval.scoring.compare import Difference, mean_difference, paired_difference
+from medeval.scoring.compare import Difference, of_means, paired_difference
 from medeval.scoring.paired import RATIOS
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
@@ -406,7 +406,7 @@ def compare(
         )
     drawn: dict[str, Any] = {"draws": method.n_iters, "seed": method.seed}
     means = [
-        mean_difference(name, list(map(value, first)), list(map(value, second)), **drawn)
+        paired_difference(name, of_means(map(value, first)), of_means(map(value, second)), **drawn)
         for name, value in _BY_QUESTION.items()
     ]
     one, two = ([unit.ratio for unit in units_of(some, method.cluster)] for some in (first, second))
