@@ -39,30 +39,8 @@ LABEL_WIDTH, LABEL_LINES = 26, 2
 # Of the fonts that are installed; the first comes with matplotlib, and lacks Chinese.
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
 SIMILAR_FONTS = b"'DejaVu Sans', Verdana, sans-serif"
-STYLE: Any = {
-    "font.size": 7.0,
-    "axes.titlesize": 7.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 7.0,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 3.0,
-    "hatch.linewidth": 0.4,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "medeval",
-    # A name with two dollars is a name, not a formula.
-    "text.parse_math": False,
-}
+# In the form of matplotlib, which reads it.
+STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def require_matplotlib() -> None:
@@ -187,8 +165,9 @@ def drawn(plot: Plot) -> dict[str, bytes]:
 
     installed = {one.name for one in fontManager.ttflist}
     fonts = [one for one in FONTS if one in installed] or ["sans-serif"]
-    files, style = {}, {**STYLE, "font.family": fonts}
-    with mpl.rc_context(style), warnings.catch_warnings():
+    style: Any = {"font.family": fonts}
+    files = {}
+    with mpl.rc_context(style, STYLE), warnings.catch_warnings():
         # In the SVG the text stays text, whatever script it is in.
         warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .* missing from")
         figure = Figure(figsize=(WIDTH, _height(plot)), layout="constrained")
