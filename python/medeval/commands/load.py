@@ -21,7 +21,7 @@ from medeval.sources import (
     variables_set,
 )
 from medeval.tasks.registry import LOADERS, RAW_KINDS
-from medeval.terminal import Terminal, table_of
+from medeval.terminal import Terminal, say, table_of
 from medeval.warehouse import load_target
 
 DEFAULT_TARGET = "postgres"
@@ -86,12 +86,12 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
             chosen := cohort_file or project_variable(plan.list_variable, request.root)
         ):
             admissions = read_cohort_file(Path(chosen).expanduser())
-            request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+            say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
         schema = request.schema or str(project_variable(plan.schema_variable, request.root))
         setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
     target = load_target(request.target, request.root)
-    loaded = load_parts(parts, target, replace=request.replace, say=request.say)
+    loaded = load_parts(parts, target, replace=request.replace)
     rows = [(f"{one.schema}.{one.table}", f"{one.rows:,}", f"{one.seconds:.1f}") for one in loaded]
     Terminal().print(table_of("what was loaded", ("table", "rows", "seconds"), rows, names=1))
 
@@ -111,7 +111,7 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             folder = folder.expanduser()
             modules = plan.meta.get("subfolders", ())
             if named and not is_first:
-                request.say(f"{plan.name} is read from {named} ({variable}).")
+                say(f"{plan.name} is read from {named} ({variable}).")
                 folder = Path(named).expanduser()
             elif plan.is_optional and not any((folder / name).is_dir() for name in modules):
                 folder = None
@@ -128,6 +128,6 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             )
         if place.kind == "demo" and is_first:
             none = f"no {variable}" if len(plans) == 1 else f"none of {', '.join(variables)}"
-            request.say(f"No DIR and {none}: loading the synthetic demo, {place.location}.")
+            say(f"No DIR and {none}: loading the synthetic demo, {place.location}.")
         folders[plan.name] = None if place.kind == "absent" else Path(place.location)
     return folders

@@ -412,9 +412,13 @@ class AskedTask(Task, ABC):
         from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=())
-        one, two = self.score(first, plain), other.score(second, plain)
-        found = paired_differences(one.result, two.result, method.n_iters, method.seed)
-        return sorted(found, key=lambda each: each.metric != one.headline)
+        one, two = self.compared_result(first, plain), other.compared_result(second, plain)
+        found = paired_differences(one, two, method.n_iters, method.seed)
+        return sorted(found, key=lambda each: each.metric != one.metadata["headline"])
+
+    def compared_result(self, folder: Path, method: Method) -> EvaluationResult:
+        """Return the result of a run with the item scores by which `compare` takes it."""
+        return self.score(folder, method).result
 
 
 class JudgedTask(AskedTask):

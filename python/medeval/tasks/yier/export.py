@@ -14,6 +14,7 @@ import typer
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
 from medeval.sources import LoadRequest, Source
+from medeval.terminal import say
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "yier"
@@ -52,7 +53,7 @@ def load(request: LoadRequest, options: Options) -> None:
     place = request.place or os.environ.get("MEDEVAL_YIER")
     if not place:
         place = request.root / "demo" / "yier" / "questions.json"
-        request.say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
+        say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
     path = Path(place).expanduser()
     file = read_file(path)
     records, outcomes = clean_questions(file)
