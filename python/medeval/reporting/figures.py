@@ -119,7 +119,8 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         return None
     # With a space at which no line is broken.
     arrows = {"lower": "\u00a0\u2193", "neither": ""}
-    others = [(labels or {}).get(one.name, _words(one.name)) for one in kept if one not in fitting]
+    names = {one.name: (labels or {}).get(one.name, _words(one.name)) for one in kept}
+    others = [names[one.name] for one in kept if one not in fitting]
     ends = [one.interval for one in fitting]
     lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])
     return Plot(
@@ -129,11 +130,7 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         y=[one.value for one in fitting],
         **ends_of(ends),
         n=[one.n for one in fitting],
-        labels=[
-            (labels or {}).get(one.name, _words(one.name))
-            + arrows.get(one.direction, "\u00a0\u2191")
-            for one in fitting
-        ],
+        labels=[names[one.name] + arrows.get(one.direction, "\u00a0\u2191") for one in fitting],
         limits=(min(0.0, lowest), 1.0),
         note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -46,6 +47,7 @@ FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
 # The most entries of a folder that GitHub lists; it says nothing of the others.
 _LONGEST_LIST = 1000
+_TOLD = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))["load_options"]
 
 Read = TypeVar("Read")
 
@@ -54,20 +56,8 @@ Read = TypeVar("Read")
 class Options:
     """Where the public notes are that `load mtsamples` reads or gets."""
 
-    download: Annotated[
-        bool,
-        typer.Option(
-            "--download",
-            help="mtsamples: get the public notes into the cache folder, and load nothing.",
-        ),
-    ] = False
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="mtsamples: the cache folder to load from, or to fill. Default with --download:"
-            " MTSAMPLES_PROCEDURES_CACHE_DIR, else ~/.cache/mtsamples_procedures."
-        ),
-    ] = None
+    download: Annotated[bool, typer.Option("--download", help=_TOLD["download"])] = False
+    cache_dir: Annotated[Path | None, typer.Option(help=_TOLD["cache_dir"])] = None
 
     @property
     def instead(self) -> str:
