@@ -31,14 +31,6 @@ _LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
 @command_flags("load", [loader.Options for loader in _LOADERS.values()])
 def load(
     kind: Annotated[str, typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}.")],
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DIR",
-            help="Its files: .csv, .csv.gz or .parquet of MIMIC; what else a kind takes says"
-            " docs/bring_your_own_mimic.md. Default: what the kind's variables name, or the demo.",
-        ),
-    ] = None,
     **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL, all tables or none."""
@@ -54,7 +46,7 @@ def load(
     cohort_file, target = given["cohort_file"], given["target"] or DEFAULT_TARGET
     if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    request = LoadRequest(folder, given["schema"], given["replace"], target, root)
+    request = LoadRequest(given["folder"], given["schema"], given["replace"], target, root)
     if plans:
         _load_tables(plans, cohort_file, request)
         return
