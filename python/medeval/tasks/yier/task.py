@@ -43,7 +43,7 @@ VARIABLE = "MEDEVAL_YIER"
 DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
 # Of the wording in prompts.toml; part of every cache key.
 PROMPT_VERSION = "yier-1"
-# The parts of a prompt in each language.
+# The parts of a prompt in each language, and what is said of options.
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
 )
