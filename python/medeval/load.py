@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from medeval.raw_files import (
     read_rows,
 )
 from medeval.sources import LoadRequest, Source, project_variable
-from medeval.terminal import Advance, progress
+from medeval.terminal import Advance, progress, say
 from medeval.warehouse import Target, connect, load_target, shown_line
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _MARK = "made by medeval load: "
 _COMMENT = "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s"
 _TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = to_regnamespace(%s)"
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class LoadedTable:
 
 
 def load_parts(
-    parts: Sequence[Part], target: Target, *, replace: bool = False, say: Say = lambda line: None
+    parts: Sequence[Part], target: Target, *, replace: bool = False
 ) -> list[LoadedTable]:
     """Load the files of sources, each into a new schema, all in one transaction.
 
@@ -80,7 +78,6 @@ def load_parts(
         parts: the sources, their folders and schemas.
         target: a PostgreSQL target of profiles.yml.
         replace: replace the schemas if `load` made them.
-        say: told in a line what the user should know.
 
     Raises:
         UserError: bad input (missing, truncated or malformed file, missing column), a schema that
@@ -91,14 +88,14 @@ def load_parts(
     if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
-    found = [_find_tables(part, say) for part in parts]
+    found = [_find_tables(part) for part in parts]
     total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
     connection = connect(target)
     try:
         # Committed at its end, or undone by whatever is raised.
         with connection, progress("load", lambda: total) as advance:
             for part in parts:
-                _make_schema(connection, part, replace=replace, say=say)
+                _make_schema(connection, part, replace=replace)
             return [
                 _load_table(connection, part, table, tables.get(table, ()), advance)
                 for part, tables in zip(parts, found, strict=True)
@@ -132,11 +129,11 @@ def load_rows(
             writer.writerow(columns)
             writer.writerows(rows)
         parts = [Part(source, Path(folder), schema)]
-        (loaded,) = load_parts(parts, target, replace=request.replace, say=request.say)
+        (loaded,) = load_parts(parts, target, replace=request.replace)
     return loaded
 
 
-def _find_tables(part: Part, say: Say) -> dict[str, list[RawFile]]:
+def _find_tables(part: Part) -> dict[str, list[RawFile]]:
     """Choose each table's file and check all that can be checked before a long load."""
     plan = part.plan
     if part.folder is None:
@@ -158,7 +155,7 @@ def _find_tables(part: Part, say: Say) -> dict[str, list[RawFile]]:
     return found
 
 
-def _make_schema(connection: Connection, part: Part, *, replace: bool, say: Say) -> None:
+def _make_schema(connection: Connection, part: Part, *, replace: bool) -> None:
     plan, schema = part.plan, part.schema
     choose = f"Choose another with {part.schema_setting}"
     row = connection.execute(_COMMENT, [schema]).fetchone()
@@ -171,14 +168,14 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool, say: Say)
             raise UserError(
                 f"The schema {schema} was not made by `medeval load {plan.kind}`. {choose}."
             )
-        _drop_schema(connection, plan, schema, say)
+        _drop_schema(connection, plan, schema)
     name = sql.Identifier(schema)
     mark = sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
     connection.execute(sql.SQL("create schema {}").format(name))
     connection.execute(sql.SQL("comment on schema {} is {}").format(name, mark))
 
 
-def _drop_schema(connection: Connection, plan: Source, schema: str, say: Say) -> None:
+def _drop_schema(connection: Connection, plan: Source, schema: str) -> None:
     """Drop a schema that `load` made: its own tables, and nothing that someone put beside them."""
     dropped: list[str] = []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,10 +210,6 @@ class LoadRequest:
     replace: bool
     target: str
     root: Path
-
-    def say(self, line: str) -> None:
-        """Print a line beside the results, on the error stream."""
-        print(line, file=sys.stderr)
 
 
 def variables(root: Path) -> list[str]:

@@ -130,6 +130,11 @@ def warn(*sentences: str) -> None:
         print(f"medeval: {sentence}", file=sys.stderr)
 
 
+def say(line: str) -> None:
+    """Print a line beside the results, on the error stream."""
+    print(line, file=sys.stderr)
+
+
 def table_of(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, names: int | None = None
 ) -> Table:

@@ -328,8 +328,8 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
         return Warehouse(target, connect(target, read_only=True), psycopg.Error)
     import duckdb
 
-    path = _duckdb_file(target, root, build_command)
-    return Warehouse(target, _duckdb(target, path, read_only=True), duckdb.Error)
+    connection = _duckdb(target, root, build_command, read_only=True)
+    return Warehouse(target, connection, duckdb.Error)
 
 
 class WritableWarehouse(Warehouse):
@@ -387,8 +387,8 @@ def write_transaction(
     else:
         import duckdb
 
-        path = _duckdb_file(target, root, build_command)
-        connection, error = _duckdb(target, path, read_only=False), duckdb.Error
+        connection = _duckdb(target, root, build_command, read_only=False)
+        error = duckdb.Error
         connection.begin()
     warehouse = WritableWarehouse(target, connection, error)
     with warehouse:
@@ -396,19 +396,15 @@ def write_transaction(
         connection.commit()
 
 
-def _duckdb_file(target: Target, root: Path, build_command: str) -> Path:
+def _duckdb(target: Target, root: Path, build_command: str, *, read_only: bool) -> Any:
+    import duckdb
+
     # dbt takes a relative path from the current folder, and so does this.
     path = Path(target.settings["path"])
     if not path.is_absolute() and not path.is_file() and (root / path).is_file():
         raise UserError(f"There is no {path} here, but in {root}: run the command there.")
     if not path.is_file():
         raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
-    return path
-
-
-def _duckdb(target: Target, path: Path, *, read_only: bool) -> Any:
-    import duckdb
-
     config = dict(target.settings.get("config_options", {}))
     try:
         return duckdb.connect(path, read_only=read_only, config=config)

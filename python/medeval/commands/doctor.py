@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -118,9 +118,8 @@ def _declared(endpoints: Path) -> list[tuple[str, bool, list[str]]]:
     ]
 
 
-def tasks(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
-) -> None:
+@command_flags("tasks")
+def tasks(**given: Any) -> None:
     """List the tasks, with what each is scored by."""
     from medeval.evaluation.task_registry import TaskRegistry
 
@@ -134,7 +133,7 @@ def tasks(
         (one.task_id, [], "run", ", ".join(one.metrics), one.num_examples)
         for one in TaskRegistry().list_available()
     ]
-    if as_json:
+    if given["json"]:
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
     cells = [

@@ -6,11 +6,10 @@ import os
 import shlex
 import shutil
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 import medeval
+from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.files import create_private, make_folder
 
@@ -20,13 +19,10 @@ _LAST = "dbt_project.yml"
 _STAGING = ".incomplete"
 
 
-def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder, new or without such files.")
-    ],
-) -> None:
+@command_flags("init")
+def init(**given: Any) -> None:
     """Lay out the dbt project, from which every command works."""
-    folder = folder.expanduser()
+    folder = given["folder"].expanduser()
     try:
         lay_out(folder)
     except OSError as error:

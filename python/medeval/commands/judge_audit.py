@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.table import Table
@@ -37,17 +37,7 @@ _MOST_WITH_GAPS = 8
 
 
 @command_flags("judge_audit")
-def judge_audit(
-    run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="The folder of a run. Without it judges are tried on weak answers that come along,"
-            " with and without attacks in them.",
-        ),
-    ] = None,
-    **given: Any,
-) -> None:
+def judge_audit(**given: Any) -> None:
     """Find out how far judges may be believed.
 
     Do they agree with people, with each other and with themselves? Does the order of the prompt,
@@ -62,7 +52,7 @@ def judge_audit(
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
 
-    human, out = given["human"], given["out"]
+    run, human, out = given["run"], given["human"], given["out"]
     if out is not None:
         require_writable(out)
     if run is None and human is not None:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from medeval.commands.options import command_flags
-from medeval.commands.scored_runs import read_reports, require_whole, scored_runs
+from medeval.commands.scored_runs import whole_reports
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
@@ -56,12 +56,12 @@ def write_leaderboard(runs: Sequence[Path], out: Path | None) -> Path:
 def _boards(runs: Sequence[Path], **how: Any) -> Any:
     from medeval.reporting.leaderboard import leaderboards
 
-    places = scored_runs(runs)
-    reports = read_reports(places)
-    require_whole(places, reports)
-    for place, report in zip(places, reports, strict=True):
+    by_report: dict[int, Path] = {}
+    reports: list[BenchmarkReport] = []
+    for place, report in whole_reports(runs):
         report.metadata.setdefault("median_seconds", _median_seconds(place))
-    by_report = {id(report): place for place, report in zip(places, reports, strict=True)}
+        by_report[id(report)] = place
+        reports.append(report)
 
     def compare(some: Sequence[BenchmarkReport], task: str, metric: str) -> Sequence[Difference]:
         # A report may come from others, who may not decide what code is run.
@@ -84,10 +84,7 @@ def publish(**given: Any) -> None:
     from medeval.published import replace_runs
     from medeval.reporting.publish import published_rows
 
-    places = scored_runs(given["runs"])
-    reports = read_reports(places)
-    require_whole(places, reports)
-    rows = published_rows(reports, [str(place) for place in places])
+    rows = published_rows(whole_reports(given["runs"]))
     for run_id, before in replace_runs(rows, given["target"]).items():
         instead = f", in place of {before:,}" if before else ""
         print(f"published {run_id}: {len(rows[run_id]):,} rows{instead}")

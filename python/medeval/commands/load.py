@@ -21,7 +21,7 @@ from medeval.sources import (
     variables_set,
 )
 from medeval.tasks.registry import LOADERS, RAW_KINDS
-from medeval.terminal import Terminal, table_of
+from medeval.terminal import Terminal, say, table_of
 from medeval.warehouse import load_target
 
 DEFAULT_TARGET = "postgres"
@@ -31,14 +31,6 @@ _LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
 @command_flags("load", [loader.Options for loader in _LOADERS.values()])
 def load(
     kind: Annotated[str, typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}.")],
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DIR",
-            help="Its files: .csv, .csv.gz or .parquet of MIMIC; what else a kind takes says"
-            " docs/bring_your_own_mimic.md. Default: what the kind's variables name, or the demo.",
-        ),
-    ] = None,
     **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL, all tables or none."""
@@ -54,7 +46,7 @@ def load(
     cohort_file, target = given["cohort_file"], given["target"] or DEFAULT_TARGET
     if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    request = LoadRequest(folder, given["schema"], given["replace"], target, root)
+    request = LoadRequest(given["folder"], given["schema"], given["replace"], target, root)
     if plans:
         _load_tables(plans, cohort_file, request)
         return
@@ -86,12 +78,12 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
             chosen := cohort_file or project_variable(plan.list_variable, request.root)
         ):
             admissions = read_cohort_file(Path(chosen).expanduser())
-            request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+            say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
         schema = request.schema or str(project_variable(plan.schema_variable, request.root))
         setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
     target = load_target(request.target, request.root)
-    loaded = load_parts(parts, target, replace=request.replace, say=request.say)
+    loaded = load_parts(parts, target, replace=request.replace)
     rows = [(f"{one.schema}.{one.table}", f"{one.rows:,}", f"{one.seconds:.1f}") for one in loaded]
     Terminal().print(table_of("what was loaded", ("table", "rows", "seconds"), rows, names=1))
 
@@ -111,7 +103,7 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             folder = folder.expanduser()
             modules = plan.meta.get("subfolders", ())
             if named and not is_first:
-                request.say(f"{plan.name} is read from {named} ({variable}).")
+                say(f"{plan.name} is read from {named} ({variable}).")
                 folder = Path(named).expanduser()
             elif plan.is_optional and not any((folder / name).is_dir() for name in modules):
                 folder = None
@@ -128,6 +120,6 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             )
         if place.kind == "demo" and is_first:
             none = f"no {variable}" if len(plans) == 1 else f"none of {', '.join(variables)}"
-            request.say(f"No DIR and {none}: loading the synthetic demo, {place.location}.")
+            say(f"No DIR and {none}: loading the synthetic demo, {place.location}.")
         folders[plan.name] = None if place.kind == "absent" else Path(place.location)
     return folders

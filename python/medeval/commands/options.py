@@ -201,10 +201,11 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
         words = [flag(name), *extra.get("words", ())]
         if is_switch and field.default:
             words = [f"{flag(name)}/--no-{flag(name)[2:]}"]
+        words_of, default = field.description or kind.WORDS.get(name), field.default
         is_told = not (field.default is None or isinstance(field.default, bool | tuple))
         option = typer.Option(
             *words,
-            help=f"{field.description} Default: {field.default}." if is_told else field.description,
+            help=f"{words_of} Default: {default}." if is_told else words_of,
             rich_help_panel=panel,
             metavar=_METAVARS.get(own, "|".join(map(str, get_args(own))) or None),
             show_default=False,

@@ -62,13 +62,9 @@ class Viewer(ThreadingHTTPServer):
 
     def _state(self) -> str:
         """Return a hash that is another one when a run was added, removed or scored."""
-        marks = [
-            (name, (run / registry.SCORES).stat().st_mtime_ns)
-            if (run / registry.SCORES).is_file()
-            else (name, 0)
-            for name, run in self._runs().items()
-        ]
-        return sha256_of(repr(marks))
+        scores = {name: run / registry.SCORES for name, run in self._runs().items()}
+        times = {name: one.stat().st_mtime_ns for name, one in scores.items() if one.is_file()}
+        return sha256_of(repr([(name, times.get(name, 0)) for name in scores]))
 
     def _list(self) -> str:
         from medeval.api import run_rows

@@ -54,16 +54,20 @@ def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
     return reports
 
 
-def require_whole(runs: Sequence[Path], reports: Sequence[BenchmarkReport]) -> None:
-    """Stop at a run of which items were never asked: it has no place beside others.
+def whole_reports(paths: Sequence[Path]) -> list[tuple[Path, BenchmarkReport]]:
+    """Return the runs that are named, as `scored_runs` has them, each with its report.
 
     Raises:
-        UserError: naming the run, and how it goes on.
+        UserError: items of a run were never asked, so that it has no place beside others; naming
+            the run, and how it goes on.
     """
-    for path, one in zip(runs, reports, strict=True):
+    runs = scored_runs(paths)
+    found = list(zip(runs, read_reports(runs), strict=True))
+    for path, one in found:
         missing = sum(each.metadata.get("not_asked", 0) for each in one.detailed_results)
         if missing:
             raise UserError(
                 f"{missing:,} items of {path} were never asked: it has no place beside others"
                 f" before it is whole. `{command_of('run', '--resume', path)}`."
             )
+    return found

@@ -18,7 +18,11 @@ _SHORT = 12
 
 
 class Entry:
-    """A report with what its scores are made of."""
+    """A report with what its scores are made of.
+
+    Attributes:
+        only: by task, the result of one that has no other.
+    """
 
     def __init__(self, report: BenchmarkReport) -> None:
         self.report, results = report, report.detailed_results
@@ -28,21 +32,17 @@ class Entry:
         )
         times = Counter(one.task_id for one in results)
         # The mean over several results of one task has no interval of theirs.
-        self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
+        self.only = {one.task_id: one for one in results if times[one.task_id] == 1}
         drawn = said(report.metadata, "bootstrap")
         draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
         # By task, what its rolled-up scores are made of.
         self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
-        for task_id in (*report.task_scores, *self._only):
+        for task_id in (*report.task_scores, *self.only):
             categories = said(report.metadata, "categories", task_id)
             made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
             self._made_of[task_id] = made
-            if only := self._only.get(task_id):
+            if only := self.only.get(task_id):
                 self._scores[task_id] = TaskScores(only, made, draws, seed)
-
-    def only(self, task_id: str) -> EvaluationResult | None:
-        """Return the result of a task that has no other one."""
-        return self._only.get(task_id)
 
     def facts(self) -> dict[str, Any]:
         """Return what the report says of its run."""
@@ -67,11 +67,11 @@ class Entry:
     def cell(self, name: str, tasks: Sequence[str]) -> Line:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
-        only = [task_id for task_id in tasks if task_id in self._only]
+        only = [task_id for task_id in tasks if task_id in self.only]
         interval = None
         if len(only) == len(tasks):
             interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
-        about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
+        about = [said(self.only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Line(name, "metric", value, interval, interval.n if interval else None)
         n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))

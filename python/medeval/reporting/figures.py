@@ -39,30 +39,8 @@ LABEL_WIDTH, LABEL_LINES = 26, 2
 # Of the fonts that are installed; the first comes with matplotlib, and lacks Chinese.
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
 SIMILAR_FONTS = b"'DejaVu Sans', Verdana, sans-serif"
-STYLE: Any = {
-    "font.size": 7.0,
-    "axes.titlesize": 7.0,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 7.0,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 3.0,
-    "hatch.linewidth": 0.4,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "medeval",
-    # A name with two dollars is a name, not a formula.
-    "text.parse_math": False,
-}
+# In the form of matplotlib, which reads it.
+STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def require_matplotlib() -> None:
@@ -141,7 +119,8 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         return None
     # With a space at which no line is broken.
     arrows = {"lower": "\u00a0\u2193", "neither": ""}
-    others = [(labels or {}).get(one.name, _words(one.name)) for one in kept if one not in fitting]
+    names = {one.name: (labels or {}).get(one.name, _words(one.name)) for one in kept}
+    others = [names[one.name] for one in kept if one not in fitting]
     ends = [one.interval for one in fitting]
     lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])
     return Plot(
@@ -151,11 +130,7 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         y=[one.value for one in fitting],
         **ends_of(ends),
         n=[one.n for one in fitting],
-        labels=[
-            (labels or {}).get(one.name, _words(one.name))
-            + arrows.get(one.direction, "\u00a0\u2191")
-            for one in fitting
-        ],
+        labels=[names[one.name] + arrows.get(one.direction, "\u00a0\u2191") for one in fitting],
         limits=(min(0.0, lowest), 1.0),
         note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
     )
@@ -187,8 +162,9 @@ def drawn(plot: Plot) -> dict[str, bytes]:
 
     installed = {one.name for one in fontManager.ttflist}
     fonts = [one for one in FONTS if one in installed] or ["sans-serif"]
-    files, style = {}, {**STYLE, "font.family": fonts}
-    with mpl.rc_context(style), warnings.catch_warnings():
+    style: Any = {"font.family": fonts}
+    files = {}
+    with mpl.rc_context(style, STYLE), warnings.catch_warnings():
         # In the SVG the text stays text, whatever script it is in.
         warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .* missing from")
         figure = Figure(figsize=(WIDTH, _height(plot)), layout="constrained")

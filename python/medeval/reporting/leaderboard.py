@@ -389,7 +389,7 @@ def _letters(
         return {}, []
     if len(tasks) > 1:
         return {}, [f"No letters: {name} is a mean over {len(tasks)} tasks."]
-    results = {one: entry.only(tasks[0]) for one, entry in entries.items()}
+    results = {one: entry.only.get(tasks[0]) for one, entry in entries.items()}
     known = {one: result for one, result in results.items() if result}
     if len(known) < len(results):
         return {}, ["No letters: a report has several results of the task."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC
+from pathlib import Path
 
 from medeval.errors import UserError
 from medeval.inference.types import canonical
@@ -15,21 +16,18 @@ from medeval.reporting.entries import Entry, direction_of, headline_of
 Cells = list[object]
 
 
-def published_rows(
-    reports: Sequence[BenchmarkReport], called: Sequence[str]
-) -> dict[str, list[Cells]]:
+def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str, list[Cells]]:
     """Return the rows of reports by the ids of their runs, cells in the order of the columns.
 
     Args:
-        reports: of whole runs.
-        called: where each is, for messages.
+        reports: of whole runs, and where each is.
 
     Raises:
         UserError: a report without the id of a run or the hash of a task, one without a score, or
             two of one run.
     """
     found: dict[str, list[Cells]] = {}
-    for report, place in zip(reports, called, strict=True):
+    for place, report in reports:
         run_id = report.metadata.get("run_id")
         if not run_id:
             raise UserError(f"{place} has no id of a run. Publish the folder of a run.")
@@ -41,7 +39,7 @@ def published_rows(
     return found
 
 
-def _rows(report: BenchmarkReport, place: str) -> Iterator[dict[str, object]]:
+def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
     cost = Entry(report).facts()["cost"]
     of_run = {
         "run_id": report.metadata["run_id"],

@@ -87,11 +87,7 @@ def write_report(
     report: BenchmarkReport,
     path: str | Path,
     format: str | None = None,  # noqa: A002  as in the models' save
-    *,
-    show_text: bool = False,
-    keep_outputs: bool = False,
-    abouts: Mapping[str, About] | None = None,
-    asked_with: str = "",
+    **chosen: Any,
 ) -> None:
     """Write a report to a file, which is replaced as a whole and readable for its owner only.
 
@@ -99,24 +95,13 @@ def write_report(
         report: the report.
         path: the file; missing folders are made.
         format: json, yaml, md, csv, html or tex; without it the suffix decides.
-        show_text: with inputs and outputs of tasks that are not open.
-        keep_outputs: json and yaml: with outputs, but without inputs, of these tasks.
-        abouts: what benchmarks say of themselves, by task.
-        asked_with: the options of the task that were chosen.
+        chosen: `show_text`, `keep_outputs`, `abouts` and `asked_with`, as `rendered` takes them.
 
     Raises:
         UserError: the format or suffix is none of these.
     """
     place = Path(path)
-    chosen = format_named(format if format is not None else place.suffix.removeprefix("."))
-    text = rendered(
-        report,
-        chosen,
-        show_text=show_text,
-        keep_outputs=keep_outputs,
-        abouts=abouts,
-        asked_with=asked_with,
-    )
+    text = rendered(report, place.suffix.removeprefix(".") if format is None else format, **chosen)
     write_text(place, text if text.endswith("\n") else text + "\n")
 
 

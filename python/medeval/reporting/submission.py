@@ -7,7 +7,7 @@ refuse what was answered on other data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -161,9 +161,11 @@ def build_submission(
         for result in answered
     ]
     run_id = str(report.metadata.get("run_id") or "unknown")
-    return validate_submission(
-        {"run_id": run_id, "model_id": report.model_id, "submissions": submissions}
-    )
+    content = {"run_id": run_id, "model_id": report.model_id, "submissions": submissions}
+    try:
+        return Submission.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"Not a submission: {_faults(error)}.") from None
 
 
 def read_submission(path: str | Path) -> Submission:
@@ -178,18 +180,6 @@ def read_submission(path: str | Path) -> Submission:
         raise UserError(f"There is no submission file {path}.") from None
     except ValueError as error:
         raise UserError(f"{path} is no submission: {_faults(error)}.") from None
-
-
-def validate_submission(content: Mapping[str, Any]) -> Submission:
-    """Return a submission from its fields.
-
-    Raises:
-        UserError: it is none; naming each field that breaks a rule.
-    """
-    try:
-        return Submission.model_validate(content)
-    except ValidationError as error:
-        raise UserError(f"Not a submission: {_faults(error)}.") from None
 
 
 def write_submission(submission: Submission, path: str | Path) -> None:

@@ -210,11 +210,11 @@ def together(items: Iterable[Choices]) -> Choices:
     return Choices(tuple(sorted(set(options))), tuple(unknown.values()), surplus, warnings)
 
 
-def answer_texts(value: object, *, strict: bool = False) -> list[str]:
+def answer_texts(value: object) -> list[str]:
     """Return the strings of a list of answers that are not blank.
 
     Raises:
-        UserError: a value that is no string, or with `strict` a number.
+        UserError: a value that is neither a string nor a number.
     """
     texts = []
     for item in [] if value is None else value if isinstance(value, list | tuple) else [value]:
@@ -222,7 +222,5 @@ def answer_texts(value: object, *, strict: bool = False) -> list[str]:
             names = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
             kind = names.get(type(item), type(item).__name__)
             raise UserError(f"an answer is {kind}; it must be a string")
-        if strict and not isinstance(item, str):
-            raise UserError(f"the answer {item} is a number; it must be a string")
         texts.append(str(item))
     return [text for text in texts if canonical(text)]

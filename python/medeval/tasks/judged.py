@@ -211,13 +211,8 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     )
 
 
-def item_ids(results: JudgingResults) -> list[str]:
-    """Return the items in the order of their scores."""
-    return list(dict.fromkeys(row.subject.id for row in results.subjects))
-
-
 def item_verdicts(results: JudgingResults) -> list[str]:
-    """Return what each judge gave each item and why, in the order of `item_ids`."""
+    """Return what each judge gave each item and why, in the order of the scores."""
     told: dict[str, list[str]] = {}
     for row in results.subjects:
         own = told.setdefault(row.subject.id, [])

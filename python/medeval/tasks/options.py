@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,11 +16,13 @@ class TaskOptions(BaseModel):
     """What can be chosen about a task; each task has its own.
 
     Attributes:
+        WORDS: the help of flags by the names of fields, where these have no description.
         as_built: take what was built of another source than the one that is named now. It is of
             this start, not of the run.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    WORDS: ClassVar[Mapping[str, str]] = {}
 
     as_built: Annotated[bool, Field(exclude=True)] = False
 

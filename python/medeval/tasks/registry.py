@@ -5,7 +5,6 @@ The module of a task is imported when its name is given: no command waits for th
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -16,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.run import RUN
 from medeval.tasks.options import read_options
-from medeval.tasks.run_record import RunRecord
+from medeval.tasks.run_record import RunRecord, content_of
 from medeval.tasks.task import AskedTask, Task
 
 if TYPE_CHECKING:
@@ -198,12 +196,11 @@ def task_of(folder: Path) -> str | None:
     Raises:
         UserError: it is a class in a file.
     """
-    try:
-        record = json.loads((folder / RUN).read_bytes())
-        asked_task, task = str(record.get("asked_task", "")), str(record["task"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    record = content_of(folder)
+    if "task" not in record:
         return None
-    _refuse_code(folder, asked_task, task)
+    task = str(record["task"])
+    _refuse_code(folder, str(record.get("asked_task", "")), task)
     return task
 
 

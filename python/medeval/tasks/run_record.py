@@ -81,15 +81,20 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
     return record
 
 
+def content_of(folder: Path) -> dict[str, Any]:
+    """Return what the file of a run says, whatever task it is of; nothing if a path is no run's."""
+    try:
+        return dict(json.loads((folder / RUN).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}  # something else that somebody keeps there
+
+
 def options_of(folder: Path) -> str:
     """Return how a run's task was set, as `name value` with commas; empty where no record says.
 
     Places of files and hashes are left out: a report may be shown to others.
     """
-    try:
-        settings = json.loads((folder / RUN).read_bytes()).get("settings", {})
-    except (OSError, ValueError, AttributeError):
-        return ""  # a report may stand anywhere, and beside anything
+    settings = content_of(folder).get("settings", {})
     of_task = [one for one in settings.values() if isinstance(one, dict)]
     return ", ".join(
         f"{name} {json.dumps(value) if isinstance(value, bool) else value}"
@@ -103,15 +108,10 @@ def options_of(folder: Path) -> str:
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     """Return the newest run of a task; names of runs start with their time."""
     for journal in sorted(runs.glob(f"*/{RESPONSES}"), reverse=True):
-        folder = journal.parent
         # A run that was refused before its first item is none; a baseline's run has no journal.
-        try:
-            content = json.loads((folder / RUN).read_bytes()) if journal.stat().st_size else None
-        except (OSError, ValueError):
-            continue  # something else that somebody keeps there
         # Whether it can be used is for its reader to say: an older one is none in its place.
-        if isinstance(content, dict) and content.get("task") == task:
-            return folder
+        if journal.stat().st_size and content_of(journal.parent).get("task") == task:
+            return journal.parent
     return None
 
 

@@ -414,11 +414,15 @@ class AskedTask(Task, ABC):
         from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=())
-        one, two = self.score(first, plain), other.score(second, plain)
-        about = one.result.metadata.get("about_metrics", {})
+        one, two = self.compared_result(first, plain), other.compared_result(second, plain)
+        about = one.metadata.get("about_metrics", {})
         ways = {name: told.get("direction", "higher") for name, told in about.items()}
-        found = paired_differences(one.result, two.result, method.n_iters, method.seed, ways)
-        return sorted(found, key=lambda each: each.metric != one.headline)
+        found = paired_differences(one, two, method.n_iters, method.seed, ways)
+        return sorted(found, key=lambda each: each.metric != one.metadata["headline"])
+
+    def compared_result(self, folder: Path, method: Method) -> EvaluationResult:
+        """Return the result of a run with the item scores by which `compare` takes it."""
+        return self.score(folder, method).result
 
 
 class JudgedTask(AskedTask):

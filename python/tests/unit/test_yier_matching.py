@@ -54,21 +54,16 @@ def test_outcomes_of_records(case: dict[str, Any]) -> None:
     raws = [PLAIN | case["changes"]]
     (outcome,), _ = check_records(raws)
     assert (outcome.state, "; ".join(outcome.findings)) == (case["state"], case["finding"])
-    if case["state"] == "error":
-        with pytest.raises(UserError, match="record 1"):
-            check_records(raws, strict=True)
 
 
-def test_a_number_is_no_answer_where_all_is_strict() -> None:
+def test_a_number_is_the_text_of_an_answer() -> None:
     numbers = [PLAIN | {"selection": ["1", "2"], "answer_choices": [1]}]
     assert check_records(numbers)[0][0].state == "ok"
-    with pytest.raises(UserError, match="the answer 1 is a number"):
-        check_records(numbers, strict=True)
 
 
 def test_the_demo_is_whole_and_of_all_kinds() -> None:
     found = read_file(PROJECT_ROOT / "demo" / "yier" / "questions.json")
-    _, records = check_records(found.records, strict=True)
+    _, records = check_records(found.records)
     assert len(records) == len(found.records) >= 40
     assert {len(one.selection) for one in records} == {4, 5, 6}
     assert {len(one.gold.options) for one in records} >= {1, 2, 3, 4, 5}

@@ -42,6 +42,7 @@ _READ = tomllib.loads((Path(__file__).parent / "data" / "export.toml").read_text
 # Times to the second, without a zone; a number that is none is null.
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS
 _PARTS: dict[str, dict[str, str]] = _READ["parts"]
+_TOLD = _READ["options"]
 Case = dict[str, Any]
 
 
@@ -49,20 +50,9 @@ Case = dict[str, Any]
 class Options:
     """Which cases, and which of their results."""
 
-    num_cases: Annotated[
-        int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
-    ] = None
-    first_only: Annotated[
-        bool, typer.Option("--first-only", help="cdm: the first result of each test, at any time.")
-    ] = False
-    extended: Annotated[
-        bool,
-        typer.Option(
-            "--extended",
-            help="cdm: up to three results of each test, all before the day of the first procedure"
-            " (the default).",
-        ),
-    ] = False
+    num_cases: Annotated[int | None, typer.Option(help=_TOLD["num_cases"])] = None
+    first_only: Annotated[bool, typer.Option("--first-only", help=_TOLD["first_only"])] = False
+    extended: Annotated[bool, typer.Option("--extended", help=_TOLD["extended"])] = False
 
     def __post_init__(self) -> None:
         if self.num_cases is not None and self.num_cases < 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,9 +22,9 @@ from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.tasks.cdm.demo import MODEL, best_scores, oracle_reply, reply_to
 from medeval.tasks.cdm.episode import UNLIMITED, ContextBudget, ToolEpisode, budget_in
-from medeval.tasks.cdm.facts import PROMPT_VERSION, Facts, LabNames, load_facts
+from medeval.tasks.cdm.facts import DATA, PROMPT_VERSION, Facts, LabNames, load_facts
 from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
-from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
+from medeval.tasks.cdm.scores import COUNTS, SCORES, TOOLS_ONLY
 from medeval.tasks.cdm.tools import TOOLS, require_tools
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -31,6 +32,7 @@ from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.types import Model
+    from medeval.models.evaluation_result import EvaluationResult
     from medeval.scoring.compare import Difference
     from medeval.tasks.cdm.run_scores import Transcript
 
@@ -39,6 +41,7 @@ SETTINGS = "cdm"
 CASE_SCORES = "case_scores.jsonl"
 # Options that only one way of asking has; `permute` may be said to be none.
 TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
+_TOLD = tomllib.loads((DATA / "options.toml").read_text("utf-8"))
 
 
 class CdmOptions(TaskOptions):
@@ -47,47 +50,28 @@ class CdmOptions(TaskOptions):
     A run that goes on has its subset from its record, which is then no text.
     """
 
-    cases: str | None = Field(
-        None, description="The folder of the export. Default: exports/cdm; with --resume as before."
-    )
-    subset: str | InstanceOf[Subset] | None = Field(
-        None,
-        description="Ask the cases of a file only, as NAME=FILE: one hadm_id a line, or a CSV with"
-        " that column.",
-    )
-    mode: Literal["tools", "full_information"] = Field(
-        "tools", description="tools: the model asks for what it needs; else it sees all at once."
-    )
-    tool_protocol: Literal["native", "text"] = Field(
-        "native", description="text is for models without tool calling."
-    )
-    max_rounds: int = Field(
-        20, ge=1, description="Steps with tools, after which the model has to decide."
-    )
-    max_calls: int = Field(10, ge=1, description="Calls in one step.")
-    tools: tuple[str, ...] = Field(TOOLS, min_length=1, description="Which tools there are.")
-    permute: int = Field(
-        0, ge=0, description="full_information: further samples, each in another order."
-    )
-    permute_seed: int = Field(0, description="Seed of these orders.")
-    context_limit: int | None = Field(
-        None, ge=1, description="Tokens the model takes in. Default: as the server says, else 8192."
-    )
+    WORDS: ClassVar[Mapping[str, str]] = _TOLD["options"]
+
+    cases: str | None = None
+    subset: str | InstanceOf[Subset] | None = None
+    mode: Literal["tools", "full_information"] = "tools"
+    tool_protocol: Literal["native", "text"] = "native"
+    max_rounds: int = Field(20, ge=1)
+    max_calls: int = Field(10, ge=1)
+    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
+    permute: int = Field(0, ge=0)
+    permute_seed: int = 0
+    context_limit: int | None = Field(None, ge=1)
 
 
 class CdmScoreOptions(TaskOptions):
     """What can be chosen about a score."""
 
-    cases: str | None = Field(
-        None, description="The folder of the export, if it is elsewhere now than for the run."
-    )
-    subset: tuple[str, ...] = Field(
-        (),
-        description="Also score the cases of a file by themselves, as NAME=FILE; may be repeated.",
-    )
-    score_version: int = Field(
-        2, ge=1, le=2, description="1: the scores of the published program; 2: the repaired ones."
-    )
+    WORDS: ClassVar[Mapping[str, str]] = _TOLD["score_options"]
+
+    cases: str | None = None
+    subset: tuple[str, ...] = ()
+    score_version: int = Field(2, ge=1, le=2)
 
 
 @dataclass(frozen=True)
@@ -286,31 +270,26 @@ class CdmTask(AskedTask):
             )
 
     def compare(
-        self, first: Path, other: AskedTask, second: Path, method: Method
+        self, first: Path, other: CdmTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `Task`; a case that failed has a score of 0, and counts are not compared.
+        """See `AskedTask`.
 
         Raises:
-            UserError: a run of another task or export, or runs that have no case in common.
+            UserError: a run of another export, or runs that have no case in common.
         """
-        if not isinstance(other, CdmTask):
-            raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
         if self.files.hashes != other.files.hashes:
             raise UserError(
                 f"{first} and {second} were made with other cases or tables of tests (by SHA-256):"
                 f" {self.files.folder} and {other.files.folder}. Compare runs of one export."
             )
-        plain = replace(method, n_iters=0, groupings=())
-        results = []
-        for task, folder in ((self, first), (other, second)):
-            result = task._scored(folder, plain)[0].result
-            for name in COUNTS:
-                (result.item_scores or {}).pop(name, None)
-            results.append(result)
-        from medeval.scoring.paired import paired_differences  # numpy is slow to load
+        return super().compare(first, other, second, method)
 
-        found = paired_differences(results[0], results[1], method.n_iters, method.seed)
-        return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
+    def compared_result(self, folder: Path, method: Method) -> EvaluationResult:
+        """See `AskedTask`; a case that failed has a score of 0, and counts are not compared."""
+        result = self._scored(folder, method)[0].result
+        for name in COUNTS:
+            (result.item_scores or {}).pop(name, None)
+        return result
 
     @property
     def _possible(self) -> list[str]:

@@ -29,10 +29,11 @@ from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 import medeval
 from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
+from medeval.inference.run import RUN
 from medeval.models.text_files import save_text
 from medeval.raw_files import sql_text
 from medeval.scoring.resample import Floats
-from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
+from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, IcuTask
 from medeval.text import sha256_of
 from medeval.warehouse import Warehouse, flat, schema_name
 

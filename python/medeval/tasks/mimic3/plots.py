@@ -16,13 +16,6 @@ HOURS_A_DAY = 24
 SAID = LAYOUT["plots"]
 
 
-def curves_of(task: type[IcuTask], joined: Rows, method: Method) -> Curves | None:
-    """Return what is told of the resamples of a binary outcome; None for other tasks."""
-    if task.kind != "binary":
-        return None
-    return Curves(joined.truth, joined.prediction, joined.stays, method.min_cell)
-
-
 def plots_of(
     task: type[IcuTask],
     joined: Rows,

@@ -18,6 +18,7 @@ from medeval.models.plots import PLOTS
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring import compare
 from medeval.scoring.binary import delong_test
+from medeval.scoring.curves import Curves
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
@@ -30,7 +31,7 @@ from medeval.tasks.mimic3.metrics import (
     PUBLISHED,
     evaluate,
 )
-from medeval.tasks.mimic3.plots import curves_of, plots_of
+from medeval.tasks.mimic3.plots import plots_of
 from medeval.tasks.mimic3.predictions import Rows, counted
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
 from medeval.tasks.task import Comparison, Method, TaskScore
@@ -74,7 +75,8 @@ def scored(
             for name, metric in found.items()
         }
 
-    curves = curves_of(task, joined, method)
+    is_binary, of_rows = task.kind == "binary", (joined.truth, joined.prediction, joined.stays)
+    curves = Curves(*of_rows, method.min_cell) if is_binary else None
     metrics = evaluate(task, joined, method, task.name, curves)
     gaps = undefined(metrics, n_iters)
     warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
@@ -90,7 +92,7 @@ def scored(
                 found = {metric: one for metric, one in every.items() if metric not in hidden}
                 content |= {"metrics": entries(found), "undefined": undefined(found, n_iters)}
             subgroups[grouping][name] = content | ({"suppressed_metrics": hidden} if hidden else {})
-            shown = {key: told[key] for key in ("n", "n_positive")[: 1 + (task.kind == "binary")]}
+            shown = {key: told[key] for key in ("n", "n_positive")[: 1 + is_binary]}
             for metric in own[:NAMED]:
                 one = found.get(metric)
                 shown[metric] = one and interval_of(one, len(part.stays), options.ci)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
 from math import isnan, nan, sqrt
@@ -17,6 +16,7 @@ from pydantic import Field
 
 from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions
+from medeval.tasks.run_record import RUNS, content_of
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 
 if TYPE_CHECKING:
@@ -28,32 +28,29 @@ if TYPE_CHECKING:
     from medeval.warehouse import Warehouse
 
 FLOOR = "mimic3"
-RUNS = Path("runs")
 PREDICTIONS = "predictions.csv"
-RUN = "run.json"
 LABELS = 25
 ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
 # Sums of floats, not more.
 ROUNDING = 1e-9
 # The files of mimic3-benchmarks, and what is said of options.
 LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text(encoding="utf-8"))
-_TOLD = LAYOUT["score_options"]
 
 
 class IcuScoreOptions(TaskOptions):
     """What can be chosen about the score of predictions."""
 
-    listfile: str | None = Field(
-        None, description=_TOLD["listfile"], json_schema_extra={"words": ["--test_listfile"]}
-    )
-    target: str | None = Field(None, description=_TOLD["target"])
-    allow_duplicates: bool = Field(False, description=_TOLD["allow_duplicates"])
-    strict: bool = Field(False, description=_TOLD["strict"])
-    peer_layout: bool = Field(False, description=_TOLD["peer_layout"])
-    strict_nan: bool = Field(False, description=_TOLD["strict_nan"])
-    extra: bool = Field(False, description=_TOLD["extra"])
-    ci: Literal["percentile", "bca"] = Field("percentile", description=_TOLD["ci"])
-    threshold: float | None = Field(None, ge=0, le=1, description=_TOLD["threshold"])
+    WORDS: ClassVar[Mapping[str, str]] = LAYOUT["score_options"]
+
+    listfile: str | None = Field(None, json_schema_extra={"words": ["--test_listfile"]})
+    target: str | None = None
+    allow_duplicates: bool = False
+    strict: bool = False
+    peer_layout: bool = False
+    strict_nan: bool = False
+    extra: bool = False
+    ci: Literal["percentile", "bca"] = "percentile"
+    threshold: float | None = Field(None, ge=0, le=1)
 
 
 def options_of(method: Method) -> IcuScoreOptions:
@@ -91,7 +88,7 @@ class IcuTask(Task):
         from medeval.tasks.mimic3.baseline import predict_to_run
 
         folder = predict_to_run(cls, model, **given)
-        record = _record(folder)
+        record = content_of(folder)
         rows, parameters = record["rows"], record["parameters"]
         strength = "alpha" if "alpha" in parameters else "C"
         return (
@@ -124,7 +121,7 @@ class IcuTask(Task):
         """
         # Names of runs start with their time.
         for file in sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True):
-            if _record(file.parent).get("task") in (cls.name, cls.short):
+            if content_of(file.parent).get("task") in (cls.name, cls.short):
                 return file.parent
         # Here, not above: every other way starts without scikit-learn.
         from medeval.tasks.mimic3.baseline import predict_to_run
@@ -161,7 +158,7 @@ class IcuTask(Task):
             raise UserError("--peer-layout has no place for --extra and --by.")
         if method.groupings:
             require_min_cell(method.min_cell)
-        file, record = cls.prediction_file(path), _record(path)
+        file, record = cls.prediction_file(path), content_of(path)
         truth, (joined,) = cls.read([file], method)
         if options.strict and joined.warnings:
             raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
@@ -275,7 +272,7 @@ class IcuTask(Task):
         """
         if not path.is_dir():
             return path
-        recorded = _record(path).get("task", cls.name)
+        recorded = content_of(path).get("task", cls.name)
         if recorded not in (cls.name, cls.short):
             raise UserError(f"{path} is a run of {recorded}, not of {cls.name}.")
         found = path / PREDICTIONS
@@ -377,11 +374,3 @@ class Phenotyping(IcuTask):
 
 
 TASKS: tuple[type[IcuTask], ...] = (InHospitalMortality, Decompensation, LengthOfStay, Phenotyping)
-
-
-def _record(folder: Path) -> dict[str, Any]:
-    """Return what the record of a run says; nothing if a path is no run's."""
-    try:
-        return dict(json.loads((folder / RUN).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return {}

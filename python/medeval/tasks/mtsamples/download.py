@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -26,6 +26,7 @@ from medeval.errors import UserError
 from medeval.files import make_folder, replace_file
 from medeval.sources import LoadRequest, Source
 from medeval.tasks.mtsamples import notes
+from medeval.terminal import progress, say, warn
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,6 +47,7 @@ FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
 # The most entries of a folder that GitHub lists; it says nothing of the others.
 _LONGEST_LIST = 1000
+_TOLD = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))["load_options"]
 
 Read = TypeVar("Read")
 
@@ -54,20 +56,8 @@ Read = TypeVar("Read")
 class Options:
     """Where the public notes are that `load mtsamples` reads or gets."""
 
-    download: Annotated[
-        bool,
-        typer.Option(
-            "--download",
-            help="mtsamples: get the public notes into the cache folder, and load nothing.",
-        ),
-    ] = False
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="mtsamples: the cache folder to load from, or to fill. Default with --download:"
-            " MTSAMPLES_PROCEDURES_CACHE_DIR, else ~/.cache/mtsamples_procedures."
-        ),
-    ] = None
+    download: Annotated[bool, typer.Option("--download", help=_TOLD["download"])] = False
+    cache_dir: Annotated[Path | None, typer.Option(help=_TOLD["cache_dir"])] = None
 
     @property
     def instead(self) -> str:
@@ -92,9 +82,7 @@ def load(request: LoadRequest, options: Options) -> None:
         print(download(cache))
         print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
         if os.environ.get(NOTES_VARIABLE):
-            request.say(
-                f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download."
-            )
+            warn(f"{NOTES_VARIABLE} is set and is read first; unset it to use the download.")
         return
     if cache:
         fill_cache(cache)
@@ -104,7 +92,7 @@ def load(request: LoadRequest, options: Options) -> None:
     if place is None:
         place = request.root / "demo" / "mtsamples"
         named = ", ".join(variables)
-        request.say(f"No DIR and none of {named}: loading the synthetic demo, {place}.")
+        say(f"No DIR and none of {named}: loading the synthetic demo, {place}.")
     rows = ((one.filename, one.text, one.data_class) for one in notes.read_notes(place).notes)
     loaded = load_rows(rows, SOURCE, request)
     print(f"{place}: {loaded.rows:,} notes.")
@@ -123,7 +111,7 @@ def fill_cache(cache: Path) -> None:
     names = {path.name for path in notes.note_paths(folder)} if folder.exists() else set()
     listing = notes.listing_of(cache / notes.NOTES_FOLDER)
     if not names or (listing and any(one.name not in names for one in listing.files)):
-        print(f"medeval: {download(cache)}", file=sys.stderr)
+        warn(download(cache))
 
 
 def download(cache: Path) -> str:
@@ -140,8 +128,6 @@ def download(cache: Path) -> str:
             written; naming it. What was fetched before stays, and the next call goes on from there.
     """
     import httpx2
-    from rich.console import Console
-    from rich.progress import track
 
     folder, fetched = cache / notes.NOTES_FOLDER, 0
     repository, below, commit = notes.PINNED
@@ -155,18 +141,18 @@ def download(cache: Path) -> str:
                 make_folder(cache)
                 text = listing.model_dump_json(indent=1) + "\n"
                 replace_file(cache / notes.LISTING_FILE, text.encode())
-            console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
-            for file in track(
-                listing.files, "notes", console=console, transient=True, disable=is_hidden
-            ):
-                path = folder / file.name
-                if not (path.exists() and file.is_content(path.read_bytes())):
-                    # Names hold `#`, which would end the path of an address.
-                    url = f"{RAW}/{repository}/{commit}/{below}/{quote(file.name, safe='')}"
-                    content = _fetch(client, url, file.checked)
-                    make_folder(folder)
-                    replace_file(path, content)
-                    fetched += 1
+            files = listing.files
+            with progress("notes", lambda: len(files)) as advance:
+                for file in files:
+                    path = folder / file.name
+                    if not (path.exists() and file.is_content(path.read_bytes())):
+                        # Names hold `#`, which would end the path of an address.
+                        url = f"{RAW}/{repository}/{commit}/{below}/{quote(file.name, safe='')}"
+                        content = _fetch(client, url, file.checked)
+                        make_folder(folder)
+                        replace_file(path, content)
+                        fetched += 1
+                    advance(1)
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
     listing.check_complete(folder, {path.name for path in notes.note_paths(folder)})

@@ -48,19 +48,13 @@ _TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding
 class MtsamplesOptions(TaskOptions):
     """How notes are put to a model."""
 
-    cache_dir: str | None = Field(
-        None,
-        description="The folder of downloaded notes that the warehouse was built of. An empty one"
-        " is filled first.",
-    )
-    use_think: bool = Field(False, description="Ask the model to think between tags first.")
-    prompt_style: Literal["medarc", "helm"] = Field(
-        "medarc", description="medarc: instruction as system message; helm: all in one message."
-    )
-    samples: int = Field(1, ge=1, description="How often each note is asked about.")
-    shuffle_seed: int | None = Field(
-        None, description="Shuffle the notes by this seed. Default: by their names."
-    )
+    WORDS: ClassVar[Mapping[str, str]] = _TEXTS["options"]
+
+    cache_dir: str | None = None
+    use_think: bool = False
+    prompt_style: Literal["medarc", "helm"] = "medarc"
+    samples: int = Field(1, ge=1)
+    shuffle_seed: int | None = None
 
     def messages(self, question: str) -> list[Message]:
         """Return the conversation about one note."""

@@ -6,6 +6,7 @@ They are described whenever a program starts, so what they use is imported when 
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,8 @@ app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check and convert questions, submit.",
     no_args_is_help=True,
 )
+_TOLD = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))["commands"]
+_SKIPS = typer.Option("--skip-without-context", help=_TOLD["skip_without_context"])
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
 Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
 
@@ -67,19 +70,13 @@ def convert(
 def prompt(
     file: File,
     out: Out = None,
-    language: Annotated[str, typer.Option(help="Of the instruction, zh or en.")] = "zh",
-    shuffle_seed: Annotated[
-        int | None, typer.Option(help="Shuffle the options. Default: the order of the file.")
-    ] = None,
-    passes: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 1,
-    examples: Annotated[
-        Path | None, typer.Option(help="Training file from which examples are chosen.")
-    ] = None,
-    shots: Annotated[int, typer.Option(min=0, help="How many examples.")] = 0,
-    example_seed: Annotated[int, typer.Option(help="Seed of their choice.")] = 0,
-    skip_without_context: Annotated[
-        bool, typer.Option("--skip-without-context", help="Leave such questions out.")
-    ] = False,
+    language: Annotated[str, typer.Option(help=_TOLD["language"])] = "zh",
+    shuffle_seed: Annotated[int | None, typer.Option(help=_TOLD["shuffle_seed"])] = None,
+    passes: Annotated[int, typer.Option(min=1, help=_TOLD["passes"])] = 1,
+    examples: Annotated[Path | None, typer.Option(help=_TOLD["examples"])] = None,
+    shots: Annotated[int, typer.Option(min=0, help=_TOLD["shots"])] = 0,
+    example_seed: Annotated[int, typer.Option(help=_TOLD["example_seed"])] = 0,
+    skip_without_context: Annotated[bool, _SKIPS] = False,
 ) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
     from medeval.tasks.options import read_options
@@ -103,13 +100,8 @@ def prompt(
 def submit(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="The file of questions, if it is elsewhere now than it was for the run."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace predictions that the questions have.")
-    ] = False,
+    questions: Annotated[Path | None, typer.Option(help=_TOLD["questions"])] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=_TOLD["overwrite"])] = False,
 ) -> None:
     """Write the questions with `predict_answers`, as they are handed in."""
     from medeval.models.text_files import save_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -14,10 +15,12 @@ import typer
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
 from medeval.sources import LoadRequest, Source
+from medeval.terminal import say
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "yier"
 QUESTIONS, OPTIONS = "yier_questions", "yier_options"
+_TOLD = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))["commands"]
 SOURCE = Source(NAME, NAME, "yier_schema", {"records": ("line_number", "record")})
 
 
@@ -25,12 +28,7 @@ SOURCE = Source(NAME, NAME, "yier_schema", {"records": ("line_number", "record")
 class Options:
     """What becomes of the questions that `load yier` reads."""
 
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
-        ),
-    ] = None
+    out: Annotated[Path | None, typer.Option(help=_TOLD["out"])] = None
 
     @property
     def instead(self) -> str:
@@ -52,7 +50,7 @@ def load(request: LoadRequest, options: Options) -> None:
     place = request.place or os.environ.get("MEDEVAL_YIER")
     if not place:
         place = request.root / "demo" / "yier" / "questions.json"
-        request.say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
+        say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
     path = Path(place).expanduser()
     file = read_file(path)
     records, outcomes = clean_questions(file)

@@ -36,9 +36,9 @@ def _not_blank(value: str, info: Info) -> str:
     return value
 
 
-def _strings(value: object, info: Info) -> tuple[str, ...]:
+def _strings(value: object) -> tuple[str, ...]:
     try:
-        return tuple(answer_texts(value, strict=bool(info.context and info.context["strict"])))
+        return tuple(answer_texts(value))
     except UserError as error:
         raise ValueError(str(error)) from None
 
@@ -47,10 +47,10 @@ def _official_texts(value: object, info: Info) -> tuple[str, ...]:
     """Return the options of a question, blank ones left out."""
     if not isinstance(value, list | tuple):
         raise ValueError("no list of options")
-    texts = _strings(value, info)
+    texts = _strings(value)
     if not texts:
         raise ValueError("no options")
-    warnings = info.context["warnings"] if info.context else []
+    warnings = [] if info.context is None else info.context
     if len(texts) < len(value):
         warnings.append("blank option trimmed")
     elif any(text != text.strip() for text in texts):
@@ -140,18 +140,8 @@ class Outcome:
         return f"record {self.place:,} ({name}): {self.state}: {'; '.join(self.findings)}"
 
 
-def check_records(
-    raws: Iterable[Raw], *, strict: bool = False
-) -> tuple[list[Outcome], list[Record]]:
-    """Check a file's records; return what was found out about each, and those that can be used.
-
-    Args:
-        raws: the records as they stand in the file.
-        strict: stop at the first error; numbers in place of strings are errors.
-
-    Raises:
-        UserError: with `strict`, naming the record.
-    """
+def check_records(raws: Iterable[Raw]) -> tuple[list[Outcome], list[Record]]:
+    """Check a file's records; return what was found out about each, and those that can be used."""
     first: dict[str | None, int] = {}
     outcomes: list[Outcome] = []
     for place, raw in enumerate(raws, start=1):
@@ -160,7 +150,7 @@ def check_records(
         warnings: list[str] = []
         record: Record | None = None
         try:
-            record = Record.model_validate(raw, context={"strict": strict, "warnings": warnings})
+            record = Record.model_validate(raw, context=warnings)
         except ValidationError as error:
             errors += words_of(error)
         if sample_id is not None and (former := first.setdefault(sample_id, place)) < place:
@@ -169,10 +159,7 @@ def check_records(
             errors += ["gold answer not in selection"] if record.gold.unknown else []
             warnings += [DUPLICATE_GOLD] if record.gold.n_duplicates else []
             warnings += [f"gold: {warning}" for warning in record.gold.warnings]
-        outcome = Outcome(place, sample_id, errors or warnings, None if errors else record)
-        if strict and errors:
-            raise UserError(f"{outcome}.")
-        outcomes.append(outcome)
+        outcomes.append(Outcome(place, sample_id, errors or warnings, None if errors else record))
     return outcomes, [one.record for one in outcomes if one.record is not None]
 
 

@@ -182,18 +182,19 @@ def score_answers(
     """
     method = _checked(method)
     scored = labelled(answered)
+    # What is told of each group, and who is in it.
+    by: dict[str, dict[str, tuple[dict[str, Any], list[Answered]]]] = {}
+    for name in method.groupings:
+        members: dict[str, list[Answered]] = {}
+        for one in sorted(scored, key=GROUPINGS[name]):
+            members.setdefault(GROUPINGS[name](one), []).append(one)
+        by[name] = {group: (summarise(own), own) for group, own in members.items()}
     details = {
         **summarise(scored),
         "n_unlabelled": len(answered) - len(scored),
         "extractions": dict(sorted(Counter(o.extraction for o in scored if o.extraction).items())),
         "warnings": _warnings(scored),
-        "by": {
-            name: {
-                group: summarise([one for one in scored if GROUPINGS[name](one) == group])
-                for group in sorted(set(map(GROUPINGS[name], scored)))
-            }
-            for name in method.groupings
-        },
+        "by": {name: {group: one for group, (one, _) in own.items()} for name, own in by.items()},
         "f1_interval": None,
         "cluster": method.cluster,
         "pass_agreement": agreement,
@@ -221,13 +222,11 @@ def score_answers(
             grouping: {
                 group: {
                     **{name: float(values[name]) for name in _BY_GROUP},
-                    HEADLINE: _interval(
-                        [one for one in scored if GROUPINGS[grouping](one) == group], method
-                    ),
+                    HEADLINE: _interval(own, method),
                 }
-                for group, values in found.items()
+                for group, (values, own) in found.items()
             }
-            for grouping, found in details["by"].items()
+            for grouping, found in by.items()
         },
         method.min_cell,
     )

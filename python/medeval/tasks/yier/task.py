@@ -43,7 +43,7 @@ VARIABLE = "MEDEVAL_YIER"
 DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
 # Of the wording in prompts.toml; part of every cache key.
 PROMPT_VERSION = "yier-1"
-# The parts of a prompt in each language.
+# The parts of a prompt in each language, and what is said of options.
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
 )
@@ -54,39 +54,27 @@ _WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 class YierOptions(TaskOptions):
     """How questions are put."""
 
-    questions: str | None = Field(
-        None, description="The file of questions. Default: MEDEVAL_YIER, else the demo's."
-    )
-    language: Language = Field("zh", description="Language of the instruction.")
-    shuffle_seed: int | None = Field(
-        None, description="Shuffle the options by this seed. Default: the file's order."
-    )
-    samples: int = Field(
-        1, ge=1, description="How often each question is asked; shuffled options then differ."
-    )
-    examples: str | None = Field(
-        None, description="A file of labelled questions from which examples are chosen."
-    )
-    shots: int = Field(0, ge=0, description="How many examples.")
-    example_seed: int = Field(0, description="Seed of the choice of examples.")
-    skip_without_context: bool = Field(False, description="Leave out questions without a context.")
-    json_schema: bool = Field(True, description="Hold replies to a schema where the endpoint can.")
+    WORDS: ClassVar[Mapping[str, str]] = _WORDS["options"]
+
+    questions: str | None = None
+    language: Language = "zh"
+    shuffle_seed: int | None = None
+    samples: int = Field(1, ge=1)
+    examples: str | None = None
+    shots: int = Field(0, ge=0)
+    example_seed: int = 0
+    skip_without_context: bool = False
+    json_schema: bool = True
 
 
 class YierScoreOptions(TaskOptions):
     """What can be chosen about a score."""
 
-    questions: str | None = Field(
-        None, description="The questions, if they are elsewhere now than for the run."
-    )
-    gold: str | None = Field(
-        None,
-        description="The questions with gold answers, for a submission. Default: MEDEVAL_YIER,"
-        " else the demo's.",
-    )
-    allow_extra: bool = Field(
-        False, description="Leave out a submission's answers to questions that the gold lacks."
-    )
+    WORDS: ClassVar[Mapping[str, str]] = _WORDS["score_options"]
+
+    questions: str | None = None
+    gold: str | None = None
+    allow_extra: bool = False
 
 
 @dataclass(frozen=True)
