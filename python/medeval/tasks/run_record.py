@@ -84,9 +84,10 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
 def content_of(folder: Path) -> dict[str, Any]:
     """Return what the file of a run says, whatever task it is of; nothing if a path is no run's."""
     try:
-        return dict(json.loads((folder / RUN).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return {}  # something else that somebody keeps there
+        content = json.loads((folder / RUN).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}  # something else that somebody keeps there
 
 
 def options_of(folder: Path) -> str:
@@ -94,8 +95,9 @@ def options_of(folder: Path) -> str:
 
     Places of files and hashes are left out: a report may be shown to others.
     """
-    settings = content_of(folder).get("settings", {})
-    of_task = [one for one in settings.values() if isinstance(one, dict)]
+    settings = content_of(folder).get("settings")
+    of_task = [*settings.values()] if isinstance(settings, dict) else []
+    of_task = [one for one in of_task if isinstance(one, dict)]
     return ", ".join(
         f"{name} {json.dumps(value) if isinstance(value, bool) else value}"
         for one in of_task

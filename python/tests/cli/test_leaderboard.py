@@ -99,6 +99,17 @@ def test_a_ratio_of_sums_has_letters_by_what_it_is_made_of(main: Main) -> None:
     assert found == [("m36", "a"), ("m35", "a"), ("m10", "b")]
 
 
+@pytest.mark.parametrize(
+    "content", ['{"settings": [1]}', "[[1, 2]]", '{"settings": {"a": 1}}', "{"]
+)
+def test_a_report_may_stand_beside_a_file_that_is_no_run_s(main: Main, content: str) -> None:
+    folder = run("x", 20)
+    (folder / "run.json").write_text(content, encoding="utf-8")
+    done = main("report", folder / "scores.json", "--out", "report.md")
+    assert done.code == 0, done.err
+    assert "accuracy" in Path("report.md").read_text(encoding="utf-8")
+
+
 def test_an_error_is_ranked_from_the_least_and_has_an_arrow_down(main: Main) -> None:
     runs = [
         run("much", 30, metric="error", direction="lower"),
