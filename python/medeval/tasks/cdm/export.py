@@ -265,19 +265,23 @@ def _lab_result(row: Row, whole: bool) -> Case:
     time, sequence_num, number, origin = row[12:]
     value = text if number is None else float8_text(number)
     is_charted = number is not None or origin not in ("flag", "comments")
-    return {
-        **({"labevent_id": labevent_id} if whole else {}),
+    result = {
+        "labevent_id": labevent_id,
         "itemid": itemid,
         "test_name": name,
         "fluid": fluid,
         "category": category,
         "value": f"{value} {unit}" if is_charted and None not in (value, unit) else value,
-        **({"unit": unit, "flag": flag} if whole else {}),
+        "unit": unit,
+        "flag": flag,
         "ref_range_lower": low,
         "ref_range_upper": high,
         "charttime": time,
         "sequence_num": sequence_num,
     }
+    if not whole:
+        del result["labevent_id"], result["unit"], result["flag"]
+    return result
 
 
 def _named(columns: str, row: Row) -> Case:
