@@ -13,6 +13,7 @@ from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.export import export_of
 from medeval.files import sha256
+from medeval.reporting.contents import said
 from medeval.tasks import registry
 from medeval.terminal import show_results, shown, table_of, warn
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -37,7 +38,10 @@ def trace(**given: Any) -> None:
     """
     run, item = given["run"], given["item"]
     (report,) = read_reports([run])
-    (result,) = report.detailed_results
+    results = report.detailed_results
+    if len(results) != 1 or "sha256" not in said(results[0].metadata, "data"):
+        raise UserError(f"{run} is no run of one task whose data are known by their SHA-256.")
+    (result,) = results
     scores = registry.task_class(result.task_id).item_scores(run, result, item)
     if not scores:
         near = ", ".join(get_close_matches(item, result.item_ids(), 3, 0))
@@ -45,20 +49,20 @@ def trace(**given: Any) -> None:
     about, data = registry.about(result.task_id), result.metadata["data"]
     content: dict[str, Any] = {"run": str(run), "task": result.task_id, "item": item}
     content |= {"scores": scores, "data": data, "build": None, "sources": []}
-    said = [f"data: SHA-256 {data['sha256']}, {data.get('data_class', 'credentialed')}"]
+    sentences = [f"data: SHA-256 {data['sha256']}, {data.get('data_class', 'credentialed')}"]
     tables = [_score_table(f"{result.task_id}: {item}", scores)]
     if about.benchmark:
         build, content["sources"] = _from_warehouse(about, item, data["sha256"], given)
         content["build"] = {name: getattr(build, name) for name in _BUILD}
         of = f"{build.source_location} ({build.source_kind})"
-        said.append(f"warehouse: {of}, build {build.invocation_id} of {build.started_at}")
+        sentences.append(f"warehouse: {of}, build {build.invocation_id} of {build.started_at}")
         rows = [
             (one["source"], f"{len(one['rows']):,}", ", ".join(one["names"]), _listed(one["rows"]))
             for one in content["sources"]
         ]
         columns = ("source", "rows", "named by", "such as")
         tables.append(table_of("rows of the source", columns, rows))
-    show_results(tables, said, files={}, content=content, as_json=given["json"])
+    show_results(tables, sentences, files={}, content=content, as_json=given["json"])
 
 
 def _score_table(title: str, scores: Sequence[Mapping[str, Any]]) -> Table:

@@ -146,6 +146,12 @@ def test_what_cannot_be_traced_is_said(
     done = trace(tmp_path, "demo-001")
     assert done.code == 2
     assert "Score the run first" in done.err
+    # A report of no run: of several tasks, or of data that nobody named.
+    told = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    del told["detailed_results"][0]["metadata"]["data"]
+    (tmp_path / "own.json").write_text(json.dumps(told), encoding="utf-8")
+    done = trace(tmp_path / "own.json", "demo-001")
+    assert (done.code, "is no run of one task" in done.err) == (2, True)
     # The same cases, out of a build before.
     export = tmp_path / "exports"
     shutil.copytree(asked_export, export / "cdm")
