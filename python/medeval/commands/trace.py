@@ -13,7 +13,6 @@ from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.export import export_of
 from medeval.files import sha256
-from medeval.reporting.contents import said
 from medeval.tasks import registry
 from medeval.terminal import show_results, shown, table_of, warn
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -39,7 +38,7 @@ def trace(**given: Any) -> None:
     run, item = given["run"], given["item"]
     (report,) = read_reports([run])
     results = report.detailed_results
-    if len(results) != 1 or "sha256" not in said(results[0].metadata, "data"):
+    if len(results) != 1 or "sha256" not in (results[0].metadata.get("data") or {}):
         raise UserError(f"{run} is no run of one task whose data are known by their SHA-256.")
     (result,) = results
     scores = registry.task_class(result.task_id).item_scores(run, result, item)
