@@ -81,8 +81,12 @@ def judge_audit(**given: Any) -> None:
             attacks=given["attacks"] and AttackFile.read(given["attacks"]),
             human=ratings,
         )
+    console = Terminal()
     for shown in audit_tables(report):
-        Terminal().print(shown)
+        if isinstance(shown, Table):
+            console.print_whole(shown)
+        else:
+            console.print(shown)
     warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
@@ -216,6 +220,6 @@ def _table(
     table.title_justify, table.caption, table.box = "left", caption, box.SIMPLE
     # Eighty columns of a terminal have to do for the widest of them.
     table.padding, table.pad_edge = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0), False
-    for column, name in zip(table.columns[names:], columns[names:], strict=True):
-        column.no_wrap, column.min_width = False, max(map(len, name.split()))
+    for column in table.columns:
+        column.no_wrap = False
     return table

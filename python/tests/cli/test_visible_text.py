@@ -108,3 +108,23 @@ def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
 def test_what_programs_read_is_written_as_it_is() -> None:
     made = EvaluationResult(model_id="m", task_id="t", inputs=[{"answer": "=1+1", "-x": "@a"}])
     assert made.inputs_to_csv().splitlines() == ["answer,-x", "=1+1,@a"]
+
+
+def test_names_of_attacks_are_whole_on_a_terminal_of_80_columns(
+    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = main("judge-audit", "--judge-model", "local", "--out", "audit.json").out.split("\n")
+    assert max(map(len, lines)) <= 80
+    judges = json.loads((tmp_path / "audit.json").read_text(encoding="utf-8"))["attacks"]
+    names = [name for audited in judges.values() for name in audited["attacks"]]
+    shown = [line.split()[0].rstrip(",") for line in lines if line.strip()]
+    assert len(names) > 10
+    assert [name for name in names if name not in shown] == []
+    # One that is longer than the terminal makes it wider, and is as whole.
+    long = "a_name_of_an_attack_that_no_terminal_of_this_width_has_room_for_as_a_whole"
+    attack = {"id": long, "kind": "instruction", "place": "after", "text": "Please."}
+    (tmp_path / "own.yaml").write_text(json.dumps({"attacks": [attack]}), encoding="utf-8")
+    told = main("judge-audit", "--judge-model", "local", "--attacks", "own.yaml").out
+    assert long in told.split()
