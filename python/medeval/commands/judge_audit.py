@@ -58,7 +58,7 @@ def judge_audit(**given: Any) -> None:
     if run is None and human is not None:
         raise UserError("--human needs the run whose answers were rated: name its folder.")
     record, again = None if run is None else read_record(run), same_command()
-    audited = _weak_answers(given) if record is None else _answers(record, given)
+    audited = _audited(record, given)
     folder, jury = run or audited.folder, audited.jury
     if record is not None:
         judging.refuse_unnamed(record, judging.unnamed(given, jury), again)
@@ -107,19 +107,8 @@ def judge_audit(**given: Any) -> None:
         raise typer.Exit(1)
 
 
-def _weak_answers(given: Mapping[str, Any]) -> Judging:
-    """Return the weak answers that come along, and who judges them."""
-    from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
-    from medeval.judging.running import Judging
-
-    weak = WeakAnswers.read(WEAK_ANSWERS)
-    jury = cast("Jury", judging.named_jury(given, default=DEFAULT_JUDGE))
-    rubric = named_rubric(given["rubric"] or weak.rubric)
-    return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
-
-
-def _answers(record: RunRecord, given: Mapping[str, Any]) -> Judging:
-    """Return the answers of a run, and who judges them.
+def _audited(record: RunRecord | None, given: Mapping[str, Any]) -> Judging:
+    """Return the answers of a run, without one the weak answers that come along, and who judges.
 
     Those who judged the run before are asked nothing twice. Others get a folder that the run's
     record does not know of: the run's score stays that of its own judging.
@@ -127,6 +116,14 @@ def _answers(record: RunRecord, given: Mapping[str, Any]) -> Judging:
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
+    if record is None:
+        from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
+        from medeval.judging.running import Judging
+
+        weak = WeakAnswers.read(WEAK_ANSWERS)
+        jury = cast("Jury", judging.named_jury(given, default=DEFAULT_JUDGE))
+        rubric = named_rubric(given["rubric"] or weak.rubric)
+        return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
     task = registry.resume(record)
     jury = judging.chosen(given, task, record)
     if jury.folder not in {one.folder for one in record.judgings}:

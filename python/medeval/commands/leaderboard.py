@@ -7,13 +7,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags
-from medeval.commands.scored_runs import whole_reports
+from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
 from medeval.tasks.task import Method
-from medeval.terminal import require_writable
+from medeval.terminal import require_writable, warn
 
 if TYPE_CHECKING:
     from medeval.models.benchmark_report import BenchmarkReport
@@ -32,7 +33,7 @@ def leaderboard(**given: Any) -> None:
     out, form = given["out"], given["format"]
     if out not in (None, _OUTPUT):
         require_writable(out)
-    made = _boards(given["runs"], by=given["by"], seed=given["seed"])
+    made = boards(given["runs"], by=given["by"], seed=given["seed"])
     if out == _OUTPUT:
         # A carriage return would be written out.
         print(made.rendered(form or "md").replace("\r\n", "\n"), end="")
@@ -42,18 +43,12 @@ def leaderboard(**given: Any) -> None:
     print(place)
 
 
-def write_leaderboard(runs: Sequence[Path], out: Path | None) -> Path:
-    """Write the page of several runs, and return where it is.
+def boards(runs: Sequence[Path], **how: Any) -> Any:
+    """Return the tables of several runs.
 
     Raises:
-        UserError: a run is not scored or not whole, or cannot be ranked; or another suffix.
+        UserError: a run is not scored or not whole, or cannot be ranked.
     """
-    place = out or _PAGE.with_suffix(".html")
-    _boards(runs).write(place)
-    return place
-
-
-def _boards(runs: Sequence[Path], **how: Any) -> Any:
     from medeval.reporting.leaderboard import leaderboards
 
     by_report: dict[int, Path] = {}
@@ -101,3 +96,51 @@ def _median_seconds(run: Path) -> float | None:
     }
     known = [seconds for seconds in measured.values() if seconds is not None]
     return round(median(known), 3) if known else None
+
+
+def whole_reports(paths: Sequence[Path]) -> list[tuple[Path, BenchmarkReport]]:
+    """Return the runs that are named, of folders of runs those that are scored, and their reports.
+
+    Raises:
+        UserError: a folder in which no run is scored, or items of a run were never asked, so that
+            it has no place beside others; naming the run, and how it goes on.
+    """
+    runs: list[Path] = []
+    for path in paths:
+        below = sorted(each.parent for each in path.glob("*/run.json")) if path.is_dir() else []
+        if not below or (path / registry.SCORES).is_file():
+            runs.append(path)
+            continue
+        scored = [run for run in below if (run / registry.SCORES).is_file()]
+        if not scored:
+            raise UserError(f"No run in {path} is scored. `{command_of('score', below[0])}`.")
+        if left := len(below) - len(scored):
+            warn(f"{left:,} runs of {path} are not scored and left out")
+        runs += scored
+    found = list(zip(runs, read_reports(runs), strict=True))
+    for path, one in found:
+        missing = sum(each.metadata.get("not_asked", 0) for each in one.detailed_results)
+        if missing:
+            raise UserError(
+                f"{missing:,} items of {path} were never asked: it has no place beside others"
+                f" before it is whole. `{command_of('run', '--resume', path)}`."
+            )
+    return found
+
+
+def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
+    """Return the reports of scored runs, or of report files.
+
+    Raises:
+        UserError: a run that is not scored, or a file that is no report.
+    """
+    from medeval.api import read_report
+
+    reports = []
+    for path in runs:
+        place = path / registry.SCORES if path.is_dir() else path
+        if not place.is_file():
+            again = command_of("score", "--task", "TASK", path)
+            raise UserError(f"There is no {place}. Score the run first: `{again}`.")
+        reports.append(read_report(place))
+    return reports

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from medeval.commands.leaderboard import read_reports
 from medeval.commands.report import page_of
-from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.text import sha256_of
@@ -47,7 +47,11 @@ class Viewer(ThreadingHTTPServer):
         if place == "state":
             return self._state()
         if place == "":
-            return self._list()
+            from medeval.api import run_rows
+            from medeval.reporting.pages import page
+
+            rows = run_rows(self.folder)[::-1]
+            return page("runs.html", folder=str(self.folder), runs=rows, state=self._state())
         if place == "compare":
             return self._compare(asked)
         kind, _, name = place.partition("/")
@@ -65,13 +69,6 @@ class Viewer(ThreadingHTTPServer):
         scores = {name: run / registry.SCORES for name, run in self._runs().items()}
         times = {name: one.stat().st_mtime_ns for name, one in scores.items() if one.is_file()}
         return sha256_of(repr([(name, times.get(name, 0)) for name in scores]))
-
-    def _list(self) -> str:
-        from medeval.api import run_rows
-        from medeval.reporting.pages import page
-
-        rows, state = run_rows(self.folder), self._state()
-        return page("runs.html", folder=str(self.folder), runs=rows[::-1], state=state)
 
     def _compare(self, asked: dict[str, str]) -> str:
         from medeval.reporting.pages import page

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.leaderboard import write_leaderboard
+from medeval.commands.leaderboard import boards, read_reports
 from medeval.commands.options import command_flags
-from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
@@ -60,13 +58,20 @@ def report(**given: Any) -> None:
             one = _with_texts(one, folder)
         write_report(one, place, form, show_text=given["show_text"], **_told(one, folder))
     else:
-        place = write_leaderboard(runs, given["out"] or Path(f"leaderboard.{form or 'html'}"))
+        place = given["out"] or Path(f"leaderboard.{form or 'html'}")
+        boards(runs).write(place)
     print(place)
     if given["figures"] is not None:
         names = [""] if is_one else [path.resolve().stem for path in runs]
         if len(set(names)) < len(names):
             names = [f"{place}_{name}" for place, name in enumerate(names, start=1)]
-        _draw(dict(zip(names, reports, strict=True)), given["figures"])
+        from medeval.reporting.figures import write_figures
+
+        for name, one in zip(names, reports, strict=True):
+            files = write_figures(one, given["figures"], name)
+            if not files:
+                warn(f"{name or one.model_id}: there is nothing to draw, as no score has a value.")
+            print(*files, sep="\n", end="\n" * bool(files))
 
 
 def page_of(report: BenchmarkReport, folder: Path, *, show_text: bool = False) -> str:
@@ -107,18 +112,6 @@ def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:
     tasks = [*report.task_scores, *(each.task_id for each in report.detailed_results)]
     abouts = {task: registry.about(task) for task in dict.fromkeys(tasks)}
     return {"abouts": abouts, "asked_with": options_of(folder)}
-
-
-def _draw(reports: Mapping[str, BenchmarkReport], folder: Path) -> None:
-    """Write the figures of reports, each under the name of its run, and print where they are."""
-    from medeval.reporting.figures import write_figures
-
-    for name, report in reports.items():
-        files = write_figures(report, folder, name)
-        if not files:
-            warn(f"{name or report.model_id}: there is nothing to draw, as no score has a value.")
-        for file in files:
-            print(file)
 
 
 def _show_runs(folder: Path, *, as_json: bool) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.builds import Build, newest_build, open_built
+from medeval.commands.leaderboard import read_reports
 from medeval.commands.options import command_flags
-from medeval.commands.scored_runs import read_reports
 from medeval.errors import UserError
 from medeval.export import export_of
 from medeval.files import sha256
@@ -18,8 +18,6 @@ from medeval.terminal import show_results, shown, table_of, warn
 from medeval.warehouse import Warehouse, flat, schema_name
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from medeval.models.about import About, SourceRows
 
 # So many names stand in a cell; JSON has all.
@@ -49,7 +47,12 @@ def trace(**given: Any) -> None:
     content: dict[str, Any] = {"run": str(run), "task": result.task_id, "item": item}
     content |= {"scores": scores, "data": data, "build": None, "sources": []}
     sentences = [f"data: SHA-256 {data['sha256']}, {data.get('data_class', 'credentialed')}"]
-    tables = [_score_table(f"{result.task_id}: {item}", scores)]
+    # One below the other, of several samples beside each other.
+    cells = [{name: _cell(value) for name, value in one.items()} for one in scores]
+    is_one = len(cells) == 1
+    head = ("", "value") if is_one else list(cells[0])
+    values = cells[0].items() if is_one else [[*one.values()] for one in cells]
+    tables = [table_of(f"{result.task_id}: {item}", head, values, names=1)]
     if about.benchmark:
         build, content["sources"] = _from_warehouse(about, item, data["sha256"], given)
         content["build"] = {name: getattr(build, name) for name in _BUILD}
@@ -62,14 +65,6 @@ def trace(**given: Any) -> None:
         columns = ("source", "rows", "named by", "such as")
         tables.append(table_of("rows of the source", columns, rows))
     show_results(tables, sentences, files={}, content=content, as_json=given["json"])
-
-
-def _score_table(title: str, scores: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the scores of an item: one below the other, of several samples beside each other."""
-    cells = [{name: _cell(value) for name, value in one.items()} for one in scores]
-    if len(cells) == 1:
-        return table_of(title, ("", "value"), list(cells[0].items()), names=1)
-    return table_of(title, list(cells[0]), [list(one.values()) for one in cells], names=1)
 
 
 def _cell(value: Any) -> str:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
+from medeval.errors import UserError
+from medeval.inference.cost import longest_reply
 from medeval.inference.errors import (
     NO_SYSTEM_ROLE,
     CallFailedError,
@@ -118,17 +122,19 @@ Counter = EstimatedTokens | ServerTokens
 
 @dataclass(frozen=True)
 class ContextWindow:
-    """What a model takes in.
+    """What a model takes in, and how much of it a prompt may fill.
 
     Attributes:
         limit: tokens of prompt and reply together.
         limit_from: who said so.
         counter: counts prompts.
+        kept_free: tokens that no prompt fills.
     """
 
     limit: int
     limit_from: LimitFrom
     counter: Counter
+    kept_free: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return what the record of a run says of it."""
@@ -138,20 +144,61 @@ class ContextWindow:
             "tokens_counted_by": self.counter.counted_by,
         }
 
+    async def holds(self, item: Sample) -> bool:
+        """Tell whether a prompt fits.
+
+        Raises:
+            CallFailedError: the server counts and did not reply.
+        """
+        size = self.limit - self.kept_free
+        # No prompt has more tokens than its JSON has bytes: most need not be counted.
+        if len(canonical([list(map(dict, item.messages)), dict(item.parameters)])) <= size:
+            return True
+        return await self.counter.count(item) <= size
+
+    async def cut_to_fit(self, text: str, item_with: Callable[[str], Sample]) -> str:
+        """Return as much of the beginning of a text as fits into a prompt.
+
+        Args:
+            text: to be cut.
+            item_with: makes the prompt with a text in its place.
+        """
+        if not text or await self.holds(item_with(text)):
+            return text
+        bare = await self.counter.count(item_with(""))
+        room = max(0, self.limit - self.kept_free - bare)
+        for _ in range(12):
+            tokens = await self.counter.count(item_with(text)) - bare
+            if tokens <= room:
+                return text
+            # A little more than the mean length of its tokens says.
+            text = text[: int(len(text) * room / tokens * 0.97)]
+        return ""
+
+
+# For models of this process, and prompts that nobody shortens.
+UNLIMITED = ContextWindow(sys.maxsize, "default", EstimatedTokens())
+
 
 async def context_window(
-    provider: Model, is_open: bool, limit: int | None = None, retries: RetryPolicy | None = None
+    provider: Model,
+    is_open: bool,
+    limit: int | None = None,
+    margin: int = 0,
+    retries: RetryPolicy | None = None,
 ) -> ContextWindow:
     """Find out how much a model takes and who counts; before a run, outside of it.
 
     Args:
-        provider: who will be asked.
+        provider: who will be asked; a longest reply among its parameters is kept free.
         is_open: whether all cases of the run are open; if not, the endpoint must be declared.
         limit: as the user says; None to ask the server.
+        margin: tokens that are kept free at least.
         retries: of counts that fail.
 
     Raises:
-        UserError: nothing may be sent to the endpoint.
+        UserError: nothing may be sent to the endpoint, or what is kept free leaves no room for a
+            prompt.
     """
     counter: Counter | None = None
     told: int | None = None
@@ -175,6 +222,16 @@ async def context_window(
             counter = EstimatedTokens(import_module("tiktoken").get_encoding(_ENCODING), "tiktoken")
         except (ImportError, OSError):  # not installed, or its tables neither here nor to be had
             counter = EstimatedTokens()
-    if limit is not None:
-        return ContextWindow(limit, "user", counter)
-    return ContextWindow(told or DEFAULT_LIMIT, "server" if told else "default", counter)
+    limit_from: LimitFrom = "user" if limit else "server" if told else "default"
+    size = limit or told or DEFAULT_LIMIT
+    reply = longest_reply(provider) or 0
+    if size <= max(margin, reply):
+        kept = f"max_tokens keeps {reply:,} for the reply"
+        if reply <= margin:
+            kept = f"{margin} are always kept free"
+        says = {"user": " (--context-limit)", "server": " (so the server says)"}
+        raise UserError(
+            f"The model takes {size:,} tokens{says.get(limit_from, '')} and {kept}: none are left"
+            " for a prompt. Set max_tokens lower, or --context-limit to what the model takes."
+        )
+    return ContextWindow(size, limit_from, counter, max(margin, reply))

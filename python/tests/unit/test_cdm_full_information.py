@@ -24,7 +24,6 @@ from medeval.inference.run import AUDIT
 from medeval.inference.tokens import ServerTokens, context_window
 from medeval.inference.types import Sample
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.episode import budget_in
 from medeval.tasks.cdm.full_information import BLOCKS, MARGIN, FullInformation, in_all_orders
 
 ROWS = table("cdm_full_information")
@@ -132,15 +131,15 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
             asyncio.run(context_window(undeclared, is_open=False))
         assert (server.lookups, server.server.seen.bytes, server.counted) == (0, 0, [])
         # Even where the window is known, no word of the case is counted by the endpoint.
-        window = asyncio.run(context_window(undeclared, is_open=True))
-        episodes = [FullInformation(of, budget_in(window, undeclared, MARGIN))]
+        window = asyncio.run(context_window(undeclared, is_open=True, margin=MARGIN))
+        episodes = [FullInformation(of, window)]
         with pytest.raises(RefusedError):
             bedside(server.url, tmp_path / "refused", episodes, provider=undeclared)
         assert (server.server.seen.bytes, len(server.counted)) == (0, 1)
         declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
         local = provider_of(server.url, tmp_path, DataUseGuard(declared, tmp_path / "audit"))
-        window = asyncio.run(context_window(local, is_open=False))
-        episodes = [FullInformation(of, budget_in(window, local, MARGIN))]
+        window = asyncio.run(context_window(local, is_open=False, margin=MARGIN))
+        episodes = [FullInformation(of, window)]
         bedside(server.url, tmp_path / "local", episodes, provider=local)
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]

@@ -7,25 +7,20 @@ to the budget, and the model has to decide.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from medeval.errors import UserError
-from medeval.inference.cost import longest_reply
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.openai_replies import text_of
-from medeval.inference.tokens import ContextWindow, Counter, EstimatedTokens
+from medeval.inference.tokens import UNLIMITED, ContextWindow
 from medeval.inference.types import (
     AskModel,
     Finished,
     Message,
-    Model,
     Outcome,
     Sample,
     Turn,
-    canonical,
     failed,
 )
 from medeval.models.clinical_case import ClinicalCase
@@ -49,89 +44,18 @@ MARGIN = 100
 _ENDS = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING)
 
 
-@dataclass(frozen=True)
-class ContextBudget:
-    """How long a prompt may be.
-
-    Attributes:
-        counter: counts prompts.
-        size: tokens of the longest prompt.
-    """
-
-    counter: Counter
-    size: int
-
-    async def holds(self, item: Sample) -> bool:
-        """Tell whether a prompt fits.
-
-        Raises:
-            CallFailedError: the server counts and did not reply.
-        """
-        # No prompt has more tokens than its JSON has bytes: most need not be counted.
-        if len(canonical([list(map(dict, item.messages)), dict(item.parameters)])) <= self.size:
-            return True
-        return await self.counter.count(item) <= self.size
-
-    async def cut_to_fit(self, text: str, item_with: Callable[[str], Sample]) -> str:
-        """Return as much of the beginning of a text as fits into a prompt.
-
-        Args:
-            text: to be cut.
-            item_with: makes the prompt with a text in its place.
-        """
-        if not text or await self.holds(item_with(text)):
-            return text
-        bare = await self.counter.count(item_with(""))
-        room = max(0, self.size - bare)
-        for _ in range(12):
-            tokens = await self.counter.count(item_with(text)) - bare
-            if tokens <= room:
-                return text
-            # A little more than the mean length of its tokens says.
-            text = text[: int(len(text) * room / tokens * 0.97)]
-        return ""
-
-
-UNLIMITED = ContextBudget(EstimatedTokens(), sys.maxsize)
-
-
-def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBudget:
-    """Return the budget that prompts have.
-
-    Args:
-        window: what the model takes in.
-        provider: whose parameters may set a longest reply, which is kept free.
-        margin: tokens that are kept free at least.
-
-    Raises:
-        UserError: what is kept free leaves no budget for a prompt.
-    """
-    reply = longest_reply(provider) or 0
-    size = window.limit - max(margin, reply)
-    if size > 0:
-        return ContextBudget(window.counter, size)
-    kept = f"max_tokens keeps {reply:,} for the reply"
-    if reply <= margin:
-        kept = f"{margin} are always kept free"
-    told = {"user": " (--context-limit)", "server": " (so the server says)"}
-    raise UserError(
-        f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')} and {kept}: none"
-        " are left for a prompt. Set max_tokens lower, or --context-limit to what the model takes."
-    )
-
-
-async def shortened(text: str, item: Sample, ask: AskModel, budget: ContextBudget) -> str:
+async def shortened(text: str, item: Sample, ask: AskModel, window: ContextWindow) -> str:
     """Return a text as the model summarises it; as it was if the model writes nothing.
 
     Args:
         text: to be summarised; cut first if it is too long for that.
         item: any other request of the episode.
         ask: asks the model.
-        budget: of prompts.
+        window: of prompts.
     """
     system = {"role": "system", "content": prompt("system_summary")}
     request = replace(item, messages=[system], parameters={})
-    text = await budget.cut_to_fit(
+    text = await window.cut_to_fit(
         text, lambda kept: replace(request, messages=_with_user([system], kept))
     )
     turn = await ask(replace(request, messages=_with_user([system], text)))
@@ -164,12 +88,12 @@ class CaseEpisode:
 
     Attributes:
         case: of which neither demographics nor ground truth are told.
-        budget: of prompts.
+        window: of prompts.
         sample: which conversation about the case it is.
     """
 
     case: ClinicalCase
-    budget: ContextBudget = UNLIMITED
+    window: ContextWindow = UNLIMITED
     sample: int = 0
 
     def item(self, messages: Sequence[Message], parameters: Mapping[str, Any]) -> Sample:
@@ -292,7 +216,7 @@ class ToolEpisode(CaseEpisode):
                 # Many templates take no two messages of one speaker.
                 head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
             item = self._request([*head, *steps], last_words)
-            if not await self.budget.holds(item) and await self._shorten(last_words):
+            if not await self.window.holds(item) and await self._shorten(last_words):
                 continue
             turn = await self._ask(item)
             if turn.completion is not None:
@@ -315,7 +239,7 @@ class ToolEpisode(CaseEpisode):
         told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
         if self._steps and self._measures.count(SUMMARISED) < 3:
             self._measures.append(SUMMARISED)
-            self._found = await shortened(told, self._first, self._ask, self.budget)
+            self._found = await shortened(told, self._first, self._ask, self.window)
             self._steps = []
             return True
         if not told or self._measures.count(TRUNCATED) >= 4:
@@ -330,7 +254,7 @@ class ToolEpisode(CaseEpisode):
                 head = _with_user(self._first.messages, prompt("found_so_far", text=text))
                 return self._request(head, last_words)
 
-            self._found = await self.budget.cut_to_fit(told, item_with)
+            self._found = await self.window.cut_to_fit(told, item_with)
         return True
 
     def _make(self, calls: Sequence[ToolCall], none: str = "") -> None:

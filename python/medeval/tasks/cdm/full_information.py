@@ -13,13 +13,12 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from medeval.inference.tokens import UNLIMITED, ContextWindow
 from medeval.inference.types import AskModel, Finished, Outcome, Sample, Turn
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
 from medeval.tasks.cdm.episode import (
     TRUNCATED,
-    UNLIMITED,
     CaseEpisode,
-    ContextBudget,
     said_in,
     shortened,
     too_long,
@@ -72,7 +71,7 @@ class FullInformation(CaseEpisode):
         async with aclosing(self._imaging(ask)) as steps:
             async for measure, imaging, is_last in steps:
                 measures += [measure] if measure else []
-                if imaging in asked or not (is_last or await self.budget.holds(self._ask(imaging))):
+                if imaging in asked or not (is_last or await self.window.holds(self._ask(imaging))):
                     continue
                 asked.add(imaging)
                 turn = await ask(self._ask(imaging))
@@ -88,18 +87,18 @@ class FullInformation(CaseEpisode):
         if not reports:
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
-        if abdomen and await self.budget.holds(bare):
+        if abdomen and await self.window.holds(bare):
             yield "abdomen_only", imaging_text(abdomen), False
             # The earliest report of each modality.
             firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
             summaries = [
-                report_text(one, await shortened(report_text(one), bare, ask, self.budget))
+                report_text(one, await shortened(report_text(one), bare, ask, self.window))
                 for one in reversed(firsts.values())
             ]
             yield "reports_summarised", "\n\n".join(summaries), False
-            summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
+            summary = await shortened("\n\n".join(summaries), bare, ask, self.window)
             yield "summaries_summarised", summary, False
-            kept = await self.budget.cut_to_fit(summary, self._ask)
+            kept = await self.window.cut_to_fit(summary, self._ask)
             yield TRUNCATED, kept, False
         yield "without_imaging", "", True
 
@@ -136,18 +135,18 @@ class FullInformation(CaseEpisode):
 
 
 def in_all_orders(
-    case: ClinicalCase, budget: ContextBudget = UNLIMITED, permute: int = 0, seed: int = 0
+    case: ClinicalCase, window: ContextWindow = UNLIMITED, permute: int = 0, seed: int = 0
 ) -> Iterator[FullInformation]:
     """Yield a case in its own order, then in other ones.
 
     Args:
         case: to be shown.
-        budget: of prompts.
+        window: of prompts.
         permute: how many other orders; each is a further sample. Where the model is asked with a
             seed, each sample has the next one, as further samples always do.
         seed: of the orders.
     """
-    yield FullInformation(case, budget)
+    yield FullInformation(case, window)
     for sample in range(1, permute + 1):
         # Not for secrets: the same order again is the point.
         chance = random.Random(f"{seed}/{case.hadm_id}/{sample}")  # noqa: S311
@@ -157,7 +156,7 @@ def in_all_orders(
             name: tuple(chance.sample(getattr(case, name), len(getattr(case, name))))
             for name in ("lab_results", "radiology_reports", "microbiology_events")
         }
-        yield FullInformation(case.model_copy(update=parts), budget, sample, order)
+        yield FullInformation(case.model_copy(update=parts), window, sample, order)
 
 
 def part_or_whole(said: str) -> FinalAnswer | None:

@@ -14,14 +14,14 @@ from pydantic import Field, InstanceOf
 
 from medeval.errors import UserError
 from medeval.export import require_named_export
-from medeval.inference.tokens import ContextWindow, context_window
+from medeval.inference.tokens import UNLIMITED, ContextWindow, context_window
 from medeval.inference.types import Reply, Sample
 from medeval.models.clinical_case import ClinicalCase
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.tasks.cdm.demo import MODEL, best_scores, oracle_reply, reply_to
-from medeval.tasks.cdm.episode import UNLIMITED, ContextBudget, ToolEpisode, budget_in
+from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.facts import DATA, PROMPT_VERSION, Facts, LabNames, load_facts
 from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, SCORES, TOOLS_ONLY
@@ -85,8 +85,7 @@ class CdmTask(AskedTask):
         subset: those that are asked; None asks all.
         recorded: how the record of a run that is taken up again says that it was asked. Where it
             began as a batch, the server is not asked what the model takes in.
-        window: what the model takes in.
-        budget: what that leaves to a prompt.
+        window: what the model takes in; None before it has told.
     """
 
     scored_by: ClassVar[str] = "diagnosis and conduct at the bedside"
@@ -101,7 +100,6 @@ class CdmTask(AskedTask):
     subset: Subset | None = None
     recorded: Mapping[str, Any] | None = None
     window: ContextWindow | None = None
-    budget: ContextBudget = UNLIMITED
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
 
@@ -157,10 +155,9 @@ class CdmTask(AskedTask):
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
                 " --tool-protocol text, or --mode full_information."
             )
-        is_open = self._asked.is_open
-        window = asyncio.run(context_window(provider, is_open, options.context_limit))
         margin = episode.MARGIN if has_tools else full_information.MARGIN
-        return replace(self, window=window, budget=budget_in(window, provider, margin))
+        of = (provider, self._asked.is_open, options.context_limit, margin)
+        return replace(self, window=asyncio.run(context_window(*of)))
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
@@ -190,13 +187,13 @@ class CdmTask(AskedTask):
 
     def samples(self, limit: int | None = None) -> Iterator[ToolEpisode | FullInformation]:
         """See `Task`: the conversations."""
-        options = self.options
+        options, window = self.options, self.window or UNLIMITED
         known: dict[str, Any] = {"facts": self.facts, "names": self._names, "options": options}
         for case in self._asked.cases[:limit]:
             if self.is_conversation:
-                yield ToolEpisode(case, self.budget, **known)
+                yield ToolEpisode(case, window, **known)
             else:
-                yield from in_all_orders(case, self.budget, options.permute, options.permute_seed)
+                yield from in_all_orders(case, window, options.permute, options.permute_seed)
 
     def can_read(self, item: Sample, reply: str) -> bool:
         """See `Task`: an answer to a batch may have a part missing, as any other."""

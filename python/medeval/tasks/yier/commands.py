@@ -80,7 +80,7 @@ def prompt(
 ) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
     from medeval.tasks.options import read_options
-    from medeval.tasks.yier.task import NAME, YierOptions, YierTask
+    from medeval.tasks.yier.task import NAME, YierOptions, YierTask, shuffled_order
 
     given = {
         "questions": str(file),
@@ -92,7 +92,21 @@ def prompt(
         "example_seed": example_seed,
         "skip_without_context": skip_without_context,
     }
-    lines = YierTask.start(NAME, read_options(YierOptions, given, NAME)).prompts()
+    task = YierTask.start(NAME, read_options(YierOptions, given, NAME))
+    lines = []
+    for item in task.items():
+        order = shuffled_order(task.by_id[item.id], shuffle_seed, item.sample)
+        lines.append(
+            {
+                "sample_id": item.id,
+                "sample": item.sample,
+                "prompt_version": task.prompt_version,
+                "language": language,
+                "order": list(order),
+                "messages": item.messages,
+                "schema": item.parameters["response_format"]["json_schema"]["schema"],
+            }
+        )
     _write(out, json_lines(lines))
 
 

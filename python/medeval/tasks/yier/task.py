@@ -162,8 +162,8 @@ class YierTask(SampleTask):
         skips = self.options.skip_without_context
         return [record for record in self.records if record.context or not skips][:limit]
 
-    def prompts(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the prompts, one a question and pass, with the order in which options are shown."""
+    def items(self, limit: int | None = None) -> Iterator[Sample]:
+        """See `Task`: one a question and pass."""
         options = self.options
         for record in self.asked(limit):
             shots, seed = options.shots, options.example_seed
@@ -172,39 +172,23 @@ class YierTask(SampleTask):
                 order = shuffled_order(record, options.shuffle_seed, number)
                 text = prompt_text(record, options.language, order, examples)
                 letters = {"type": "string", "enum": list(LETTERS[: len(order)])}
-                yield {
-                    "sample_id": record.sample_id,
-                    "sample": number,
-                    "prompt_version": PROMPT_VERSION,
-                    "language": options.language,
-                    "order": list(order),
-                    "messages": [{"role": "user", "content": text}],
-                    "schema": {
-                        "type": "object",
-                        "properties": {
-                            "answer": {"type": "array", "items": letters, "uniqueItems": True}
-                        },
-                        "required": ["answer"],
-                        "additionalProperties": False,
-                    },
-                }
-
-    def items(self, limit: int | None = None) -> Iterator[Sample]:
-        """See `Task`."""
-        for one in self.prompts(limit):
-            schema = {"name": "answer", "schema": one["schema"]}
-            form = {"response_format": {"type": "json_schema", "json_schema": schema}}
-            kept = form if self.options.json_schema else {}
-            yield Sample(one["sample_id"], one["messages"], self.data_class, one["sample"], kept)
+                answer = {"type": "array", "items": letters, "uniqueItems": True}
+                schema: dict[str, Any] = {"type": "object", "properties": {"answer": answer}}
+                schema |= {"required": ["answer"], "additionalProperties": False}
+                named = {"name": "answer", "schema": schema}
+                form = {"response_format": {"type": "json_schema", "json_schema": named}}
+                messages = [{"role": "user", "content": text}]
+                kept = form if options.json_schema else {}
+                yield Sample(record.sample_id, messages, self.data_class, number, kept)
 
     def can_read(self, item: Sample, reply: str) -> bool:
         """See `Task`."""
-        return self._read(self._by_id[item.id], item.sample, reply).is_read
+        return self._read(self.by_id[item.id], item.sample, reply).is_read
 
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
         """See `SampleTask`."""
-        record = self._by_id[item.id]
-        chosen = demo_choice(record) if gold_of is None else _borrowed(record, self._by_id[gold_of])
+        record = self.by_id[item.id]
+        chosen = demo_choice(record) if gold_of is None else _borrowed(record, self.by_id[gold_of])
         shown = enumerate(shuffled_order(record, self.options.shuffle_seed, item.sample))
         return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
 
@@ -295,7 +279,8 @@ class YierTask(SampleTask):
         return compare(one, two, method)
 
     @cached_property
-    def _by_id(self) -> Mapping[str, Record]:
+    def by_id(self) -> Mapping[str, Record]:
+        """The questions by their ids."""
         return {record.sample_id: record for record in self.records}
 
     def _read(self, record: Record, number: int, reply: str) -> Choices:
