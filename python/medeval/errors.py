@@ -15,6 +15,27 @@ class UserError(Exception):
     """
 
 
+class OSErrorAs:
+    """Around what the operating system may refuse: a `UserError` says so in a sentence.
+
+    Args:
+        sentence: with `{why}` where the system's own words stand, and `{file}` for what it names.
+        file: what stands for `{file}` where the system names none.
+    """
+
+    def __init__(self, sentence: str, file: object = "") -> None:
+        self.sentence, self.file = sentence, file
+
+    def __enter__(self) -> None:
+        """Nothing is needed before."""
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, OSError):
+            why, file = error.strerror or str(error), error.filename or self.file
+            told = self.sentence.replace("{file}", str(file)).replace("{why}", why)
+            raise UserError(told) from error
+
+
 def first_fault(error: ValidationError) -> str:
     """Return the first field that is not of its form, and why.
 

@@ -283,14 +283,6 @@ def not_written(descriptor: int, text: bytes) -> str:
     return "the disk is full" if written < len(text) else ""
 
 
-def drop_torn_line(descriptor: int) -> int:
-    """Cut a torn last line off; return where the whole ones end."""
-    end = end_of_whole_lines(descriptor)
-    if end < os.fstat(descriptor).st_size:
-        os.ftruncate(descriptor, end)
-    return end
-
-
 def end_of_whole_lines(descriptor: int) -> int:
     """Return where the last whole line ends."""
     if not os.fstat(descriptor).st_size:

@@ -13,7 +13,7 @@ import typer
 
 from medeval.builds import build_command, newest_build, open_built, untested
 from medeval.commands.options import command_flags, flags_of, options_of
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.export import MANIFEST, Request
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import benchmark_exports, chosen_exports
@@ -67,15 +67,12 @@ def export(
         if given["strict"] and any(told.values()):
             raise UserError(" ".join(filter(None, told.values())))
         for name, tasks in chosen.items():
-            try:
+            with OSErrorAs("Cannot write {file}: {why}.", out):
                 if out == STANDARD_OUTPUT:
                     _print_file(warehouse, name, tasks, options[name])
                 else:
                     request = Request(tasks, out, options[name])
                     print("\n".join(_EXPORTS[name].write(warehouse, request)))
-            except OSError as error:
-                place = error.filename or out
-                raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error
             if told[name]:
                 warn(told[name])
 

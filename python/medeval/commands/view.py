@@ -6,7 +6,7 @@ from typing import Any
 
 from medeval.commands.graceful_exit import graceful_exit
 from medeval.commands.options import command_flags
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 
 
 @command_flags("view")
@@ -20,10 +20,8 @@ def view(**given: Any) -> None:
     folder = given["folder"]
     if not folder.is_dir():
         raise UserError(f"There is no folder {folder}. Name the folder of runs.")
-    try:
+    with OSErrorAs(f"Port {given['port']} cannot be used: {{why}}."):
         server = Viewer(folder, given["port"], show_text=given["show_text"])
-    except OSError as error:
-        raise UserError(f"Port {given['port']} cannot be used: {error.strerror}.") from None
     with server, graceful_exit(lambda: "stopped"):
         print(server.address, flush=True)
         server.serve_forever()

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.inference.guard import Address, read_form
 from medeval.inference.journal import Line, LineFile, money, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
@@ -95,10 +95,8 @@ def read_prices(path: Path) -> Prices:
         UserError: naming the file and the field that is wrong.
     """
     load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
-    try:
+    with OSErrorAs(f"{path}: {{why}}."):
         prices = read_form(path, Prices, "cannot be read as prices", load)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
     names = [(price.model, price.base_url) for price in prices.price]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:

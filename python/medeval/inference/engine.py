@@ -24,11 +24,11 @@ from medeval.inference.cost import CostLedger, spent_by
 from medeval.inference.errors import TOO_LONG, CallFailedError
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import (
+    FAILURE,
     MESSAGES,
     Journal,
     Line,
     conversation,
-    failure_of,
     line_of,
     reply_of,
 )
@@ -42,7 +42,6 @@ from medeval.inference.types import (
     Sample,
     Turn,
     Usage,
-    failed,
     total,
 )
 from medeval.text import split_thinking
@@ -192,7 +191,7 @@ class _Loop:
                     if error.stops_the_run:
                         self.executor.stop_for(error.failure)
                         return
-                    finished = failed(error.failure)
+                    finished = Finished(error.failure.outcome, failure=error.failure)
                 line = self._episode_line(sample, finished, turns, asked)
         except _StoppedError:
             return
@@ -215,7 +214,7 @@ class _Loop:
         line = await self._line(item, turns)
         if "error" not in line:
             return Turn(reply_of(line), Outcome(line["outcome"]))
-        failure = failure_of(line)
+        failure = FAILURE.validate_python(line["error"])
         if failure.code == TOO_LONG:
             return Turn(None, Outcome.ERRORED)
         # Whether all others would meet it too is decided where the call was made.

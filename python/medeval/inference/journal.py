@@ -22,9 +22,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from medeval.errors import UserError, first_fault
+from medeval.errors import OSErrorAs, UserError, first_fault
 from medeval.files import (
-    drop_torn_line,
     end_of_whole_lines,
     hold,
     not_written,
@@ -85,7 +84,8 @@ class _Line(_Form):
     measured: _Measured
 
 
-_FAILURE = TypeAdapter(Failure)
+# Reads back why there was no reply, as far as a line holds it.
+FAILURE = TypeAdapter(Failure)
 
 
 def money(cost: Decimal | None) -> str | None:
@@ -155,11 +155,6 @@ def conversation_text(episode: Mapping[str, Any]) -> str:
     return "\n\n".join(texts)
 
 
-def failure_of(line: Line) -> Failure:
-    """Read back why there was no reply, as far as the line holds it."""
-    return _FAILURE.validate_python(line["error"])
-
-
 def reply_of(line: Line) -> Reply:
     """Read back the reply that a line holds."""
     return Reply(
@@ -193,7 +188,9 @@ class LineFile:
                 raise UserError(
                     f"Another run is writing to {path}. Wait until it has ended, or stop it."
                 )
-            self.end = drop_torn_line(self.descriptor)
+            self.end = end_of_whole_lines(self.descriptor)
+            if self.end < os.fstat(self.descriptor).st_size:
+                os.ftruncate(self.descriptor, self.end)
             self._index()
         except BaseException:
             os.close(self.descriptor)
@@ -293,13 +290,9 @@ class Journal(LineFile):
             for offset, length in self._places.values()
             if not is_out(self._read((offset, length)))
         ]
-        try:
+        is_kept = "It is as it was: make room and start the same run again."
+        with OSErrorAs(f"{self.path} could not be written anew ({{why}}). {is_kept}"):
             replace_file(self.path, b"".join(kept))
-        except OSError as error:
-            raise UserError(
-                f"{self.path} could not be written anew ({error.strerror}). It is as it was:"
-                " make room and start the same run again."
-            ) from None
         new = LineFile(self.path)
         os.close(self.descriptor)
         self.descriptor, self.end = new.descriptor, new.end
@@ -347,10 +340,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _opened(path: Path, how: int) -> int:
-    try:
+    with OSErrorAs(f"{path}: {{why}}."):
         return os.open(path, how, 0o600)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
 
 
 def _name(line: Line) -> tuple[str, int, int]:

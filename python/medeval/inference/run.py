@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
 
-from medeval.errors import UserError, first_fault
+from medeval.errors import OSErrorAs, UserError, first_fault
 from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent, spent_by
 from medeval.inference.errors import Kind, RetryPolicy
@@ -38,7 +38,7 @@ class Progress:
         ledger: outcomes.
         before: of the items, those that an earlier start had brought to an end.
         retries: calls after the first one of an item.
-        errors: of errored items, by reason; see `reason_of`.
+        errors: of errored items, by reason.
         words: of each reason what the endpoint wrote, where the items are open.
         input_tokens: counted by the endpoint.
         output_tokens: counted by the endpoint.
@@ -63,7 +63,12 @@ class Progress:
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:
-            reason, words = reason_of(line["error"]), line["error"].get("detail")
+            error, words = line["error"], line["error"].get("detail")
+            reason, status = str(error.get("code", "")), error.get("status") or 0
+            # The endpoint's own word, if it has one. What a client calls a broken connection says
+            # no more than that it broke.
+            if not re.search("[^0-9]", reason) or error["kind"] == Kind.CONNECTION:
+                reason = f"HTTP {status}" if status >= 400 else str(error["kind"])
             self.errors[reason] += 1
             if words:  # the same of several, in whatever order they came
                 self.words[reason] = min(words, self.words.get(reason, words))
@@ -94,19 +99,6 @@ class Progress:
             "cost_of_priced": str(self.spent.cost),
             "unpriced": self.spent.unknown,
         }
-
-
-def reason_of(error: Mapping[str, Any]) -> str:
-    """Return why an item errored, in the endpoint's own word where it has one.
-
-    Args:
-        error: of a line of the journal.
-    """
-    code, status = str(error.get("code", "")), error.get("status") or 0
-    # What a client calls a broken connection says no more than that it broke.
-    if re.search("[^0-9]", code) and error["kind"] != Kind.CONNECTION:
-        return code
-    return f"HTTP {status}" if status >= 400 else str(error["kind"])
 
 
 CanRead = Callable[[Sample, str], bool]
@@ -242,10 +234,8 @@ class Run:
         self.model = cast("Model", model)  # there is one wherever something is asked
         self._file = folder / file
         self._content: dict[str, Any] = {}
-        try:
+        with OSErrorAs(f"{folder} cannot be made ({{why}})."):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{folder} cannot be made ({error.strerror}).") from None
         self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings)))
         if not self._file.exists():
             if self.journal.exists():
@@ -279,11 +269,8 @@ class Run:
             return
         self._content = updated
         content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
-        try:
+        with OSErrorAs(f"{self._file}: {{why}}. Make room and start the same run again."):
             replace_file(self._file, content.encode())
-        except OSError as error:
-            why = f"{self._file}: {error.strerror}"
-            raise UserError(f"{why}. Make room and start the same run again.") from None
 
     def record_errors(self, progress: Progress) -> None:
         """Keep for which reasons items have no reply; one that had some and has none says so."""

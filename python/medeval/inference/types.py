@@ -287,11 +287,6 @@ class Finished:
     failure: Failure | None = None
 
 
-def failed(failure: Failure, record: Mapping[str, Any] | None = None) -> Finished:
-    """Return the end of an episode that a call without a reply has ended."""
-    return Finished(failure.outcome, record=record or {}, failure=failure)
-
-
 # Asks the next turn: the conversation so far, whole, with the parameters of this turn.
 AskModel = Callable[[Sample], Awaitable[Turn]]
 

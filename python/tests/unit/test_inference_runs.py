@@ -54,7 +54,7 @@ from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.tokens import ServerTokens
-from medeval.inference.types import AskModel, Episode, Finished, Outcome, Sample, failed
+from medeval.inference.types import AskModel, Episode, Finished, Outcome, Sample
 
 TURNS = 4
 
@@ -87,7 +87,8 @@ class Dialogue:
         for number in range(TURNS):
             turn = await ask(replace(self.opening, messages=messages))
             if turn.completion is None and self.too_long == "errored":
-                return failed(Failure(Kind.REQUEST, code="context_length_exceeded"))
+                too_long = Failure(Kind.REQUEST, code="context_length_exceeded")
+                return Finished(too_long.outcome, failure=too_long)
             if turn.completion is None:
                 return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
             if turn.completion.tool_calls:

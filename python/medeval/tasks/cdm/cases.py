@@ -17,7 +17,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.export import exported_class
 from medeval.files import sha256
 from medeval.models.clinical_case import ClinicalCase, read_case
@@ -124,12 +124,8 @@ def read_case_files(folder: Path = EXPORT) -> CaseFiles:
             pathology.
     """
     path = folder / LINES
-    try:
+    with OSErrorAs(f"{path}: {{why}}. `{COMMAND}` writes it; --cases names another folder."):
         data = path.read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"{path}: {error.strerror}. `{COMMAND}` writes it; --cases names another folder."
-        ) from None
     lines = enumerate(data.split(b"\n"), 1)
     cases = [read_case(line, f"{path}, line {number}") for number, line in lines if line.strip()]
     counts = Counter(case.hadm_id for case in cases)
@@ -173,11 +169,10 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
             " (A to Z, no others) and begins with a letter or digit."
         )
     path = Path(place)
-    try:
+    with OSErrorAs(f"--subset {name}: {path} cannot be read ({{why}})."):
         data = path.read_bytes()
+    try:
         text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"--subset {name}: {path} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
         raise UserError(f"--subset {name}: {path} is not text in UTF-8. Save it as that.") from None
     lines = _lines(text, path)

@@ -21,7 +21,6 @@ from medeval.inference.types import (
     Outcome,
     Sample,
     Turn,
-    failed,
 )
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
@@ -153,7 +152,8 @@ class ToolEpisode(CaseEpisode):
         except CallFailedError as error:
             if error.stops_the_run:
                 raise
-            return failed(error.failure, self._record())
+            failure = error.failure
+            return Finished(failure.outcome, record=self._record(), failure=failure)
 
     async def _run(self) -> Finished:
         """Go on until the model answers; where it has to decide there are no more tools.

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.sources import project_root
 from medeval.tasks.cdm.negation import Negation
 
@@ -170,7 +170,8 @@ class TreatmentFacts(_Facts):
         requested_pairs: the same, by two words in one text.
         requested_groups: groups of words, of each of which the answer must have one.
         icd_9: codes of ICD-9-CM procedures that show it.
-        icd_10: codes of ICD-10-PCS that do.
+        icd_10: codes of ICD-10-PCS that do; these alone have seven characters, so that no code is
+            of both versions.
     """
 
     name: str
@@ -184,13 +185,6 @@ class TreatmentFacts(_Facts):
     requested_groups: tuple[Words, ...] = ()
     icd_9: frozenset[str] = frozenset()
     icd_10: frozenset[str] = frozenset()
-
-    def has_code(self, code: str) -> bool:
-        """Tell whether a procedure code, without its version, shows the treatment.
-
-        The codes of ICD-10-PCS alone have seven characters, so that no code is of both versions.
-        """
-        return code in (self.icd_10 if len(code) == 7 else self.icd_9)
 
 
 class Criteria(_Facts):
@@ -291,12 +285,11 @@ def read_lab_tests(path: Path) -> dict[str, Items]:
         UserError: the file is not there, or is not such a table.
     """
     found: dict[str, Items] = {}
+    with OSErrorAs(f"{path}: {{why}}. `python -m medeval export --task cdm` writes it."):
+        text = path.read_text(encoding="utf-8")
     try:
-        for row in json.loads(path.read_text(encoding="utf-8")):
+        for row in json.loads(text):
             found.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
-    except OSError as error:
-        command = "`python -m medeval export --task cdm` writes it"
-        raise UserError(f"{path}: {error.strerror}. {command}.") from error
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"{path} is not the table of tests that an export writes.") from error
     return found

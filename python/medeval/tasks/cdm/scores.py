@@ -211,12 +211,13 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     """
     affirmed, truth = _affirmed(facts, version), case.ground_truth
     titles = [one.title for one in truth.treatments]
-    codes = [one.icd_code for one in truth.treatments if one.icd_code]
+    codes = {one.icd_code for one in truth.treatments}
     found: dict[str, bool] = {}
     for one in facts.treatments[str(case.pathology)]:
         # A place in titles counts with a word in the same one or another.
         shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
-        shown = shown or affirmed(titles, one.shown_or_requested) or any(map(one.has_code, codes))
+        shown = shown or affirmed(titles, one.shown_or_requested)
+        shown = shown or not codes.isdisjoint(one.icd_9 | one.icd_10)
         if one.diagnosis:
             shown = affirmed(truth.primary_diagnosis, one.diagnosis)
         found[one.name] = one.is_always_required or shown

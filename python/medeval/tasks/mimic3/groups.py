@@ -36,16 +36,12 @@ def ethnicity(value: object) -> str:
     return found if text else UNKNOWN
 
 
-def _as_it_is(value: object) -> str:
-    return str(value or UNKNOWN)
-
-
 # By what rows can be divided: the column of mimic3_stays, and what makes a group of it.
 GROUPINGS: dict[str, tuple[str, Callable[[object], str]]] = {
-    "sex": ("gender", _as_it_is),
+    "sex": ("gender", lambda value: str(value or UNKNOWN)),
     "age_band": ("analysis_age", age_band),
     "ethnicity": ("ethnicity", ethnicity),
-    "care_unit": ("last_careunit", _as_it_is),
+    "care_unit": ("last_careunit", lambda value: str(value or UNKNOWN)),
 }
 
 

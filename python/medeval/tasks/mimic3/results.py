@@ -14,24 +14,26 @@ import numpy as np
 
 import medeval
 from medeval.errors import UserError
-from medeval.models.plots import PLOTS
+from medeval.models.plots import PLOTS, Plot, ends_of
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring import compare
 from medeval.scoring.binary import delong_test
-from medeval.scoring.curves import Curves
+from medeval.scoring.curves import Curves, calibration_plot, confusion_cells
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import divided
 from medeval.tasks.mimic3.metrics import (
     DIRECTIONS,
+    EDGES_HOURS,
     LABEL_METRIC,
     LOWER_IS_BETTER,
     METRICS,
+    N_BINS,
     PUBLISHED,
+    LengthOfStay,
     evaluate,
 )
-from medeval.tasks.mimic3.plots import plots_of
 from medeval.tasks.mimic3.predictions import Rows, counted
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
 from medeval.tasks.task import Comparison, Method, TaskScore
@@ -45,6 +47,7 @@ KEYS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
 NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
 SAID = LAYOUT["said"]
 NAMED = 3
+HOURS_A_DAY = 24
 
 
 def scored(
@@ -130,7 +133,7 @@ def scored(
         },
         PLOTS: [
             one.model_dump(mode="json", exclude_defaults=True)
-            for one in plots_of(task, joined, curves, intervals, method)
+            for one in _plots_of(task, joined, curves, intervals, method)
         ],
     }
     return task_score(
@@ -142,6 +145,60 @@ def scored(
         place=Path(f"{task.short}_results.json"),
         bare_nan=bare_nan,
     )  # fmt: skip
+
+
+def _plots_of(
+    task: type[IcuTask],
+    joined: Rows,
+    curves: Curves | None,
+    intervals: Mapping[str, Interval],
+    method: Method,
+) -> Iterator[Plot]:
+    """Yield the plots that the task calls for; none that would tell of too few stays.
+
+    Args:
+        task: what was scored.
+        joined: truth and predictions.
+        curves: of a binary outcome, with those of its resamples.
+        intervals: of each metric.
+        method: the smallest number of stays that is told.
+    """
+    if curves is not None:
+        yield from curves.plots(method.cluster)
+        data = joined.truth, joined.prediction, joined.stays
+        if calibration := calibration_plot(*data, method.min_cell):
+            alike = [LAYOUT["plots"]["alike"]] if task.has_sample_times or method.cluster else []
+            note = " ".join([*filter(None, [calibration.note]), *alike])
+            yield calibration.model_copy(update={"note": note})
+    elif task.kind == "labels":
+        single = [intervals[name] for name in intervals if name.startswith(LABEL_METRIC)]
+        yield Plot(
+            kind="bars",
+            name="by_label",
+            title=LAYOUT["plots"]["labels"],
+            x_label="AUC of ROC",
+            y=[one.value for one in single],
+            **ends_of(single),
+            labels=list(joined.columns),
+            level=0.5,
+            level_label="chance",
+            limits=(0.0, 1.0),
+        )
+    else:
+        cells = LengthOfStay(joined.truth, joined.prediction).cells.astype(int)
+        found, note = confusion_cells(cells, joined.stays, N_BINS, method.min_cell)
+        days = [f"{edge / HOURS_A_DAY:g}" for edge in EDGES_HOURS]
+        labels = [f"{low}-{high}" for low, high in zip(["0", *days], days, strict=False)]
+        yield Plot(
+            kind="confusion",
+            name="observed_predicted",
+            title=LAYOUT["plots"]["hours"],
+            x_label="predicted, days",
+            y_label="observed, days",
+            labels=[*labels, f"{days[-1]}+"],
+            cells=found,
+            note=note,
+        )
 
 
 def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RUNS, content_of
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
@@ -102,15 +102,12 @@ class IcuTask(Task):
         cls, folder: Path, result: EvaluationResult, item: str
     ) -> list[dict[str, float | str | None]]:
         """See `Task`: the predictions for a stay, as its file has them."""
-        try:
-            with (folder / PREDICTIONS).open(encoding="utf-8", newline="") as file:
-                rows = csv.DictReader(file)
-                return [dict(row) for row in rows if row.pop("stay") == item]
-        except OSError as error:
-            raise UserError(
-                f"{folder / PREDICTIONS} cannot be read ({error.strerror}). Name the folder of a"
-                " run."
-            ) from None
+        path = folder / PREDICTIONS
+        with OSErrorAs(f"{path} cannot be read ({{why}}). Name the folder of a run."):
+            file = path.open(encoding="utf-8", newline="")
+        with file:
+            rows = csv.DictReader(file)
+            return [dict(row) for row in rows if row.pop("stay") == item]
 
     @classmethod
     def newest(cls, name: str, method: Method) -> Path:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import typer
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.files import make_folder, replace_file
 from medeval.sources import LoadRequest, Source
 from medeval.tasks.mtsamples import notes
@@ -131,30 +131,28 @@ def download(cache: Path) -> str:
 
     folder, fetched = cache / notes.NOTES_FOLDER, 0
     repository, below, commit = notes.PINNED
-    try:
-        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
-            listing = notes.listing_of(folder)
-            if listing is None or listing.origin != notes.PINNED:
-                url = f"{API}/repos/{repository}/contents/{below}?ref={commit}"
-                listing = _fetch(client, url, _listing)
-                # Before the first note: a download that stops is known to be incomplete.
-                make_folder(cache)
-                text = listing.model_dump_json(indent=1) + "\n"
-                replace_file(cache / notes.LISTING_FILE, text.encode())
-            files = listing.files
-            with progress("notes", lambda: len(files)) as advance:
-                for file in files:
-                    path = folder / file.name
-                    if not (path.exists() and file.is_content(path.read_bytes())):
-                        # Names hold `#`, which would end the path of an address.
-                        url = f"{RAW}/{repository}/{commit}/{below}/{quote(file.name, safe='')}"
-                        content = _fetch(client, url, file.checked)
-                        make_folder(folder)
-                        replace_file(path, content)
-                        fetched += 1
-                    advance(1)
-    except OSError as error:
-        raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
+    unusable = OSErrorAs("{file} cannot be used: {why}.", cache)
+    with unusable, httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
+        listing = notes.listing_of(folder)
+        if listing is None or listing.origin != notes.PINNED:
+            url = f"{API}/repos/{repository}/contents/{below}?ref={commit}"
+            listing = _fetch(client, url, _listing)
+            # Before the first note: a download that stops is known to be incomplete.
+            make_folder(cache)
+            text = listing.model_dump_json(indent=1) + "\n"
+            replace_file(cache / notes.LISTING_FILE, text.encode())
+        files = listing.files
+        with progress("notes", lambda: len(files)) as advance:
+            for file in files:
+                path = folder / file.name
+                if not (path.exists() and file.is_content(path.read_bytes())):
+                    # Names hold `#`, which would end the path of an address.
+                    url = f"{RAW}/{repository}/{commit}/{below}/{quote(file.name, safe='')}"
+                    content = _fetch(client, url, file.checked)
+                    make_folder(folder)
+                    replace_file(path, content)
+                    fetched += 1
+                advance(1)
     listing.check_complete(folder, {path.name for path in notes.note_paths(folder)})
     return f"{folder}: {len(listing.files):,} notes, {fetched:,} of them fetched now."
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.files import read_strict, strict_decoder, unpacked
 from medeval.text import OPEN
 
@@ -105,15 +105,10 @@ def note_paths(folder: Path) -> list[Path]:
     Raises:
         UserError: the folder cannot be read.
     """
-    try:
-        return sorted(
-            path
-            for path in folder.iterdir()
-            if path.name.lower().endswith(".txt") and not path.name.startswith(".")
-            if path.is_file()
-        )
-    except OSError as error:
-        raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+    with OSErrorAs(f"The folder {folder} cannot be read: {{why}}."):
+        paths = sorted(folder.iterdir())
+    texts = (path for path in paths if path.name.lower().endswith(".txt") and path.is_file())
+    return [path for path in texts if not path.name.startswith(".")]
 
 
 def _in_folder(folder: Path) -> Notes:
@@ -153,10 +148,8 @@ def _checked(text: str) -> str:
 
 
 def _in_lines(path: Path, form: Form) -> Iterator[Note]:
-    try:
+    with OSErrorAs(f"{path} cannot be read: {{why}}."):
         content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     if form == "lines.gz":
         content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.export import exported_class
 from medeval.files import strict_decoder
 from medeval.json_reader import Allowances, tolerant_value
@@ -71,10 +71,8 @@ def read_file(path: Path) -> Document:
     Raises:
         UserError: no such file, no such encoding, cut off, or no records.
     """
-    try:
+    with OSErrorAs(f"Cannot read {path}: {{why}}."):
         data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
     return read_bytes(data, str(path))
 
 
