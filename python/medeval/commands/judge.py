@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import command_of, graceful_exit, same_command, with_flags
-from medeval.commands.options import amount, command_flags, read_price_file
+from medeval.commands.options import amount, command_flags
 from medeval.commands.progress import cost_of, shown_progress
 from medeval.errors import UserError
-from medeval.inference.cost import Budget
+from medeval.inference.cost import Budget, read_prices
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RunConfig
 from medeval.inference.types import Outcome
@@ -201,7 +201,7 @@ def judges_asked(given: Mapping[str, Any]) -> RunConfig:
     """
     return RunConfig(
         concurrency=given["concurrency"],
-        prices=read_price_file(given["prices"]),
+        prices=read_prices(given["prices"]),
         budget=Budget(amount(given["max_cost"])),
         retry=frozenset({Outcome.ERRORED}),
     )

@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperCommand
 
 from medeval.errors import UserError
-from medeval.inference.cost import Prices, read_prices
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
 
@@ -108,15 +107,6 @@ def amount(text: str | None) -> Decimal | None:
     if not read.is_finite() or read <= 0:
         raise UserError(f"--max-cost {text}: an amount above 0.")
     return read
-
-
-def read_price_file(path: Path | None) -> Prices:
-    """Return the prices of a file; none without one.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    return Prices() if path is None else read_prices(path)
 
 
 class Command(TyperCommand):

@@ -15,10 +15,10 @@ import typer
 
 from medeval.commands import judge as judging
 from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
-from medeval.commands.options import amount, command_flags, flag, given_options, read_price_file
+from medeval.commands.options import amount, command_flags, flag, given_options
 from medeval.commands.progress import ledger_table, shown_progress
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, charged_in, kept_spending
+from medeval.inference.cost import Budget, charged_in, kept_spending, read_prices
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RunConfig, RunResult
 from medeval.inference.types import Outcome
@@ -119,7 +119,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         judging.check_before(task, jury, given["endpoints"])
     of_file = named if registry.FILE_CLASS.fullmatch(named) else ""
     given["named_again"] = {"--task": of_file} if of_file else {}
-    given["read_prices"] = read_price_file(given["prices"])  # reported before a folder is made
+    given["read_prices"] = read_prices(given["prices"])  # reported before a folder is made
     run = TaskRun(
         task,
         choice,
@@ -204,7 +204,7 @@ def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:
     for jury in juries if judged(task) else ():
         judging.check_before(task, judging.with_key(given, jury), given["endpoints"])
     limit = record.limit if given["limit"] is None else given["limit"]
-    given["read_prices"] = read_price_file(given["prices"])
+    given["read_prices"] = read_prices(given["prices"])
     return TaskRun(task, choice, folder=record.folder, endpoints=given["endpoints"], limit=limit)
 
 
@@ -319,10 +319,10 @@ def _import(run: TaskRun, given: Mapping[str, Any]) -> tuple[RunResult, list[str
     run.record_alone()
     if run.made:
         print(f"run {run.folder}")
-    print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
+    print(f"{imported['new']:,} answers are new, {imported['known']:,} were there already")
     sums = run.progress()
     left = sum(1 for _ in run.task.items(run.limit)) - sums.ledger.asked
-    expired, again = imported.expired, _resume_command(run, given)
+    expired, again = imported["expired"], _resume_command(run, given)
     warning = f"{left:,} items have no answer ({expired:,} expired); ask them with `{again}`"
     return RunResult(sums, spent=kept_spending(run.journal)), [warning] if left else []
 

@@ -7,8 +7,8 @@ written, as it would about a request.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,23 +27,6 @@ from medeval.text import split_thinking
 URL = "/v1/chat/completions"
 _SHOWN = 10
 _TIMED_OUT = {"batch_expired", "request_timeout"}
-
-
-@dataclass
-class Imported:
-    """What a file of answers brought.
-
-    Attributes:
-        new: items that came to an end by it; of one that had ended in an error, in its place.
-        known: items that the journal had already.
-        missing: items that it does not answer, in their order; ask them again.
-        expired: of them, those that the endpoint did not come to in time.
-    """
-
-    new: int = 0
-    known: int = 0
-    missing: list[str] = field(default_factory=list)
-    expired: int = 0
 
 
 def custom_id(request: Request) -> str:
@@ -86,7 +69,7 @@ def import_batch(
     answers: Sequence[Path],
     prices: Prices | None = None,
     can_read: CanRead | None = None,
-) -> Imported:
+) -> Counter[str]:
     """Put the answers of batch files (output and error files) into the journal of a run.
 
     Args:
@@ -97,12 +80,17 @@ def import_batch(
         prices: what tokens cost in a batch.
         can_read: tells whether the task finds an answer to an item in a reply, as in a live run.
 
+    Returns:
+        How many items are `new`: they came to an end by it, of one that had ended in an error in
+        its place; `known`, which the journal had already; and `expired`, those without an answer
+        that the endpoint did not come to in time.
+
     Raises:
         UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
             items: then prompts, parameters or model are not those of the export.
     """
     price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
-    imported, unmatched = Imported(), _by_custom_id(answers)
+    imported, unmatched = Counter[str](), _by_custom_id(answers)
     with Journal(run.journal) as journal, CostLedger(run.journal, journal.lines()) as ledger:
         outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
         matched: list[tuple[Request, Reply | Failure]] = []
@@ -111,19 +99,18 @@ def import_batch(
             before = outcomes.get((request.item.id, request.item.sample))
             is_failed = isinstance(read, Failure) and read.outcome is Outcome.ERRORED
             if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
-                imported.missing.append(request.item.id)
-                imported.expired += read is not None
+                imported["expired"] += read is not None
             elif before is None or (before == Outcome.ERRORED and not is_failed):
                 matched.append((request, read))
             else:
-                imported.known += 1
+                imported["known"] += 1
         if unmatched:
             shown = ", ".join(name[:12] for name in list(unmatched)[:_SHOWN])
             raise UserError(
                 f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...)."
                 " Import with the items, model, parameters and prompt version of the export."
             )
-        imported.new = len(matched)
+        imported["new"] = len(matched)
         mended = {(request.item.id, request.item.sample) for request, _ in matched} & set(outcomes)
         if mended:
             journal.discard(lambda line: (line["item"], line["sample"]) in mended)

@@ -88,12 +88,14 @@ class Prices(BaseModel, extra="forbid", frozen=True):
         return named.get(address) or named.get(None)
 
 
-def read_prices(path: Path) -> Prices:
-    """Read a file of prices, TOML or JSON by its name.
+def read_prices(path: Path | None) -> Prices:
+    """Read a file of prices, TOML or JSON by its name; without one there are none.
 
     Raises:
         UserError: naming the file and the field that is wrong.
     """
+    if path is None:
+        return Prices()
     load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
     with OSErrorAs(f"{path}: {{why}}."):
         prices = read_form(path, Prices, "cannot be read as prices", load)

@@ -207,12 +207,12 @@ def score_answers(
             for name, value in reversed(list(_BY_QUESTION.items()))
         }
     )
+    drawing: dict[str, int] = {"n_iters": method.n_iters, "seed": method.seed}
     # Questions that are drawn in clusters are not independent, as these means take them to be.
     draws = 0 if method.cluster else method.n_iters
     fields = result_fields(table, table.summary(draws=draws, seed=method.seed))
     if method.n_iters:
-        units = units_of(scored, method.cluster)
-        interval, drawn = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
+        interval, drawn = bootstrap(units_of(scored, method.cluster), **drawing)
         details["f1_interval"] = drawn
         fields["intervals"][HEADLINE] = interval
         warnings += [drawn["warning"]] if drawn["warning"] else []
@@ -222,7 +222,9 @@ def score_answers(
             grouping: {
                 group: {
                     **{name: float(values[name]) for name in _BY_GROUP},
-                    HEADLINE: _interval(own, method),
+                    HEADLINE: bootstrap(units_of(own, method.cluster), **drawing)[0]
+                    if method.n_iters
+                    else float(total([one.counts for one in own]).f1),
                 }
                 for group, (values, own) in found.items()
             }
@@ -267,14 +269,6 @@ def score_answers(
         warnings=warnings,
         groups=groups,
     )
-
-
-def _interval(scored: Sequence[Answered], method: Method) -> float | Interval:
-    """Return the headline of some questions, with its interval where there are resamples."""
-    if not method.n_iters:
-        return float(total([one.counts for one in scored]).f1)
-    units = units_of(scored, method.cluster)
-    return bootstrap(units, n_iters=method.n_iters, seed=method.seed)[0]
 
 
 def _checked(method: Method) -> Method:
