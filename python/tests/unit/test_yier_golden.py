@@ -150,7 +150,7 @@ def test_draws_agree_with_all_resamples(golden: Path, number: int) -> None:
     units = [Counts(**counts) for counts in case["question_counts"]]
     every = [float(total(drawn).f1) for drawn in product(units, repeat=len(units))]
     assert len(every) == case["n_resamples_enumerated"]
-    _, found = bootstrap(units, n_iters=10_000, seed=7)
+    _, found = bootstrap(units, Method(n_iters=10_000, seed=7))
     assert found["value"] == pytest.approx(case["micro_f1"], abs=TOLERANCE)
     expected = np.mean(every), np.std(every)
     assert (found["mean"], found["std"]) == pytest.approx(expected, abs=0.01)

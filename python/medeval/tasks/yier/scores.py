@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -182,19 +183,24 @@ def score_answers(
     """
     method = _checked(method)
     scored = labelled(answered)
-    # What is told of each group, and who is in it.
-    by: dict[str, dict[str, tuple[dict[str, Any], list[Answered]]]] = {}
+    by: dict[str, dict[str, dict[str, Any]]] = {}
+    groups: dict[str, dict[str, dict[str, float | Interval | None]]] = {}
     for name in method.groupings:
-        members: dict[str, list[Answered]] = {}
-        for one in sorted(scored, key=GROUPINGS[name]):
-            members.setdefault(GROUPINGS[name](one), []).append(one)
-        by[name] = {group: (summarise(own), own) for group, own in members.items()}
+        by[name], groups[name], of = {}, {}, GROUPINGS[name]
+        for group, members in groupby(sorted(scored, key=of), of):
+            own = list(members)
+            values = by[name][group] = summarise(own)
+            groups[name][group] = {key: float(values[key]) for key in _BY_GROUP}
+            if method.n_iters:
+                groups[name][group][HEADLINE] = bootstrap(units_of(own, method.cluster), method)[0]
+    groups = hide_small_groups(groups, method.min_cell)
+    told = {name: [group for group in own if own[group]["n"]] for name, own in groups.items()}
     details = {
         **summarise(scored),
         "n_unlabelled": len(answered) - len(scored),
         "extractions": dict(sorted(Counter(o.extraction for o in scored if o.extraction).items())),
         "warnings": _warnings(scored),
-        "by": {name: {group: one for group, (one, _) in own.items()} for name, own in by.items()},
+        "by": {name: {group: by[name][group] for group in own} for name, own in told.items()},
         "f1_interval": None,
         "cluster": method.cluster,
         "pass_agreement": agreement,
@@ -207,35 +213,15 @@ def score_answers(
             for name, value in reversed(list(_BY_QUESTION.items()))
         }
     )
-    drawing: dict[str, int] = {"n_iters": method.n_iters, "seed": method.seed}
     # Questions that are drawn in clusters are not independent, as these means take them to be.
     draws = 0 if method.cluster else method.n_iters
     fields = result_fields(table, table.summary(draws=draws, seed=method.seed))
     if method.n_iters:
-        interval, drawn = bootstrap(units_of(scored, method.cluster), **drawing)
+        interval, drawn = bootstrap(units_of(scored, method.cluster), method)
         details["f1_interval"] = drawn
         fields["intervals"][HEADLINE] = interval
         warnings += [drawn["warning"]] if drawn["warning"] else []
     warnings += [left_out_words(n_left_out)] if n_left_out else []
-    groups = hide_small_groups(
-        {
-            grouping: {
-                group: {
-                    **{name: float(values[name]) for name in _BY_GROUP},
-                    HEADLINE: bootstrap(units_of(own, method.cluster), **drawing)[0]
-                    if method.n_iters
-                    else float(total([one.counts for one in own]).f1),
-                }
-                for group, (values, own) in found.items()
-            }
-            for grouping, found in by.items()
-        },
-        method.min_cell,
-    )
-    for grouping, found in details["by"].items():
-        for group in [*found]:
-            if groups[grouping].get(group, {}).get("n") is None:
-                del found[group]
     may_show = shows_text(facts, method)
     inputs = [
         {"sample_id": one.record.sample_id}
@@ -338,22 +324,19 @@ def _mean(values: Iterable[Fraction | bool]) -> float:
     return float(sum(fractions, Fraction(0)) / len(fractions))
 
 
-def bootstrap(
-    units: Sequence[Counts], *, n_iters: int, seed: int = 0
-) -> tuple[Interval, dict[str, Any]]:
+def bootstrap(units: Sequence[Counts], method: Method) -> tuple[Interval, dict[str, Any]]:
     """Return the percentile interval of micro F1, and all that is said of its draws, by name.
 
     Args:
         units: the counts of each question, or of each cluster, in an order of their own.
-        n_iters: how many draws.
-        seed: of the draws.
+        method: how many draws, and their seed.
     """
     column = Ratio(*zip(*(one.ratio for one in units), strict=True), empty=0.0)
     warning = None
     if len(set(units)) == 1:
         alike = "one unit only" if len(units) == 1 else "all units are alike"
         warning = f"{alike}: the interval has no width and says nothing"
-    draws = samples(column, n_iters, seed)
+    draws = samples(column, method.n_iters, method.seed)
     found = sampled_interval(column.value(), draws, len(units), "")
     return found, {
         "value": found.value,
@@ -362,9 +345,9 @@ def bootstrap(
         "std": float(draws.std()),
         "low": found.low,
         "high": found.high,
-        "n_iters": n_iters,
+        "n_iters": method.n_iters,
         "n_units": len(units),
-        "seed": seed,
+        "seed": method.seed,
         "warning": warning,
     }
 
