@@ -24,12 +24,11 @@ from medeval.commands.judge_audit import judge_audit
 from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
 from medeval.commands.options import Command
-from medeval.commands.report import report
+from medeval.commands.report import report, view
 from medeval.commands.run import predict, run
 from medeval.commands.score import score
 from medeval.commands.synth import synth
 from medeval.commands.trace import trace
-from medeval.commands.view import view
 from medeval.errors import UserError
 from medeval.files import UMASK
 from medeval.tasks import registry

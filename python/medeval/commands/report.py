@@ -1,13 +1,14 @@
-"""The command `report`."""
+"""The commands `report` and `view`: what came of runs, as files and in a browser."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from medeval.commands.graceful_exit import graceful_exit
 from medeval.commands.leaderboard import boards, read_reports
 from medeval.commands.options import command_flags
-from medeval.errors import UserError
+from medeval.errors import OSErrorAs, UserError
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS, options_of, read_record
@@ -72,6 +73,24 @@ def report(**given: Any) -> None:
             if not files:
                 warn(f"{name or one.model_id}: there is nothing to draw, as no score has a value.")
             print(*files, sep="\n", end="\n" * bool(files))
+
+
+@command_flags("view")
+def view(**given: Any) -> None:
+    """Show the runs of a folder in a browser on this machine.
+
+    No other machine is answered, and nothing is written. End it with Ctrl-C.
+    """
+    from medeval.commands.page_server import Viewer  # no other command waits for the server
+
+    folder = given["folder"]
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {folder}. Name the folder of runs.")
+    with OSErrorAs(f"Port {given['port']} cannot be used: {{why}}."):
+        server = Viewer(folder, given["port"], show_text=given["show_text"])
+    with server, graceful_exit(lambda: "stopped"):
+        print(server.address, flush=True)
+        server.serve_forever()
 
 
 def page_of(report: BenchmarkReport, folder: Path, *, show_text: bool = False) -> str:

@@ -106,13 +106,14 @@ def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome])
         if line["outcome"] in retry
     }
 
-    def is_out(line: Line) -> bool:
-        goes_on = again.get((line["item"], line["sample"]))
-        return goes_on is not None and (not goes_on or may_go_on(line))
-
     if again and steps is not None:
         # The turns first: killed in between, the episodes still have their ends.
-        steps.discard(is_out)
+        steps.discard(
+            lambda line: (
+                (name := (line["item"], line["sample"])) in again
+                and (not again[name] or may_go_on(line))
+            )
+        )
     if again:
         journal.discard(lambda line: line["outcome"] in retry)
 

@@ -118,10 +118,6 @@ def _failure_of(raised: BaseException) -> Failure:
     return Failure(Kind.CALLABLE, code=type(raised).__name__, detail=place)
 
 
-class FileFailedError(ImportError):
-    """A Python file cannot be run; the message names what it raised."""
-
-
 def module_of(file: Path) -> ModuleType:
     """Return a Python file as a module of its own.
 
@@ -133,7 +129,7 @@ def module_of(file: Path) -> ModuleType:
 
     Raises:
         ValueError: its name does not end in .py.
-        FileFailedError: it cannot be run, or it ends the process.
+        ImportError: it cannot be run, or it ends the process; the message names what it raised.
         OSError: it cannot be read.
     """
     # A name of its own for each content, so that no module is mistaken for another.
@@ -154,7 +150,7 @@ def module_of(file: Path) -> ModuleType:
     except BaseException as error:  # a file that is meant as a script may end the process
         sys.modules.pop(name, None)
         told = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise FileFailedError(f"{file} cannot be run ({told})") from error
+        raise ImportError(f"{file} cannot be run ({told})") from error
     finally:
         sys.path.remove(str(folder))
         new = set(sys.modules) - known - {name}

@@ -111,7 +111,15 @@ class CdmTask(AskedTask):
             require_named_export(EXPORT)
         given = options.subset
         subset = read_subset(given, files) if isinstance(given, str) else given
-        _check_options(options)
+        if options.mode == "full_information":
+            if unused := [name for name in TOOLS_OPTIONS if name in options.model_fields_set]:
+                told = "for the mode tools; full_information has none of it"
+                raise UserError(f"{', '.join(unused)}: {told}.")
+        elif options.permute or "permute_seed" in options.model_fields_set:
+            raise UserError(
+                "--permute is for full_information: with tools the model chooses the order itself."
+            )
+        require_tools(options.tools)
         return cls(files, load_facts(), options, subset)
 
     @classmethod
@@ -305,16 +313,3 @@ class CdmTask(AskedTask):
     @cached_property
     def _names(self) -> LabNames:
         return LabNames(self.files.tests, self.facts.labs)
-
-
-def _check_options(options: CdmOptions) -> None:
-    """Refuse options of the mode that is not chosen, and tools that there are not."""
-    if options.mode == "full_information":
-        if unused := [name for name in TOOLS_OPTIONS if name in options.model_fields_set]:
-            told = "for the mode tools; full_information has none of it"
-            raise UserError(f"{', '.join(unused)}: {told}.")
-    elif options.permute or "permute_seed" in options.model_fields_set:
-        raise UserError(
-            "--permute is for full_information: with tools the model chooses the order itself."
-        )
-    require_tools(options.tools)

@@ -209,7 +209,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         from medeval.judging.prompt import Subject
 
         subjects = []
-        for one in self._answers(record):
+        for one in read_answers(record.folder / RESPONSES, self.items(record.limit)):
             said = (one.line.get(name, "") for name in ("text", "reasoning"))
             text, asked = self.options.split(*said)[0], self._by_id[one.item]
             about = (asked.question, text, asked.answer, self.data_class, one.sample)
@@ -220,10 +220,10 @@ class MtsamplesTask(SampleTask, JudgedTask):
         """See `Task`; writes one row an answer into the run's folder."""
         record = read_record(folder)
         results, plan = results_of_run(self, record)
-        answers = zip(self._answers(record), results.subjects, strict=True)
+        answers = read_answers(folder / RESPONSES, self.items(record.limit))
         rows = [
             self._row(answer, result, plan) | {"judge_prompt": results.prompt.version}
-            for answer, result in answers
+            for answer, result in zip(answers, results.subjects, strict=True)
         ]
         write_text(folder / RESULTS, json_lines(rows))
         return self._scored(record, results, plan, method)
@@ -351,9 +351,6 @@ class MtsamplesTask(SampleTask, JudgedTask):
             warnings=results.warnings,
             groups=groups,
         )
-
-    def _answers(self, record: RunRecord) -> list[Answer]:
-        return list(read_answers(record.folder / RESPONSES, self.items(record.limit)))
 
     @cached_property
     def _by_id(self) -> Mapping[str, Example]:

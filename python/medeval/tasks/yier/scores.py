@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_inte
 from medeval.tasks.choices import Step, canonical
 from medeval.tasks.for_reports import hide_small_groups, shows_text, task_score
 from medeval.tasks.task import Method, TaskScore
-from medeval.tasks.yier.files import Document, read_file
+from medeval.tasks.yier.files import Document
 from medeval.tasks.yier.questions import (
     DUPLICATE_GOLD,
     Answered,
@@ -36,7 +35,6 @@ from medeval.tasks.yier.questions import (
     Submitted,
     left_out_words,
     total,
-    usable_records,
     words_of,
 )
 from medeval.tasks.yier.task import NAME
@@ -65,25 +63,6 @@ _METRICS = (
 # What a model is shown of a question.
 _ASKED = ("context", "question", "selection")
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
-
-
-def score_file(prediction: Path, gold: Path, method: Method, allow_extra: bool) -> TaskScore:
-    """Score a file that is handed in against a file with gold answers.
-
-    Raises:
-        UserError: a file that cannot be read, ids that do not fit, or no gold answers.
-    """
-    truth, given = read_file(gold), read_file(prediction)
-    questions = usable_records(truth)
-    answered = join(questions, submitted_records(given), allow_extra=allow_extra)
-    facts = {
-        "prediction": prediction.name,
-        "gold": Path(truth.name).name,
-        "prediction_sha256": given.sha256,
-        "data": {"sha256": truth.sha256},
-    }
-    n_left_out = len(truth.records) - len(questions)
-    return score_answers(answered, method, prediction.name, facts, n_left_out=n_left_out)
 
 
 def submitted_records(file: Document) -> list[Submitted]:

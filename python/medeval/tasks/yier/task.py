@@ -138,11 +138,21 @@ class YierTask(SampleTask):
 
     @classmethod
     def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
-        """See `Task`: a submission."""
-        from medeval.tasks.yier.scores import score_file
+        """See `Task`: a file that is handed in, against the file with gold answers."""
+        from medeval.tasks.yier.scores import join, score_answers, submitted_records
 
         options = cast("YierScoreOptions", method.options)
-        return score_file(path, questions_file(options.gold), method, options.allow_extra)
+        truth, given = read_file(questions_file(options.gold)), read_file(path)
+        questions = usable_records(truth)
+        answered = join(questions, submitted_records(given), allow_extra=options.allow_extra)
+        facts = {
+            "prediction": path.name,
+            "gold": Path(truth.name).name,
+            "prediction_sha256": given.sha256,
+            "data": {"sha256": truth.sha256},
+        }
+        n_left_out = len(truth.records) - len(questions)
+        return score_answers(answered, method, path.name, facts, n_left_out=n_left_out)
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
