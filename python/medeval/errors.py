@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,25 +17,19 @@ class UserError(Exception):
     """
 
 
-class OSErrorAs:
+@contextmanager
+def os_error_as(sentence: str, file: object = "") -> Iterator[None]:
     """Around what the operating system may refuse: a `UserError` says so in a sentence.
 
     Args:
         sentence: with `{why}` where the system's own words stand, and `{file}` for what it names.
         file: what stands for `{file}` where the system names none.
     """
-
-    def __init__(self, sentence: str, file: object = "") -> None:
-        self.sentence, self.file = sentence, file
-
-    def __enter__(self) -> None:
-        """Nothing is needed before."""
-
-    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        if isinstance(error, OSError):
-            why, file = error.strerror or str(error), error.filename or self.file
-            told = self.sentence.replace("{file}", str(file)).replace("{why}", why)
-            raise UserError(told) from error
+    try:
+        yield
+    except OSError as error:
+        told = sentence.replace("{file}", str(error.filename or file))
+        raise UserError(told.replace("{why}", error.strerror or str(error))) from error
 
 
 def first_fault(error: ValidationError) -> str:

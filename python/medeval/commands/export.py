@@ -13,7 +13,7 @@ import typer
 
 from medeval.builds import build_command, newest_build, open_built, untested
 from medeval.commands.options import command_flags, flags_of, options_of
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.export import MANIFEST, Request
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import benchmark_exports, chosen_exports
@@ -67,7 +67,7 @@ def export(
         if given["strict"] and any(told.values()):
             raise UserError(" ".join(filter(None, told.values())))
         for name, tasks in chosen.items():
-            with OSErrorAs("Cannot write {file}: {why}.", out):
+            with os_error_as("Cannot write {file}: {why}.", out):
                 if out == STANDARD_OUTPUT:
                     _print_file(warehouse, name, tasks, options[name])
                 else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import medeval
 from medeval.commands.options import command_flags
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import create_private, make_folder
 
 # In a checkout links to the project's own folders, in an installed package their files.
@@ -23,7 +23,7 @@ _STAGING = ".incomplete"
 def init(**given: Any) -> None:
     """Lay out the dbt project, from which every command works."""
     folder = given["folder"].expanduser()
-    with OSErrorAs(f"{folder} cannot be written: {{why}}."):
+    with os_error_as(f"{folder} cannot be written: {{why}}."):
         lay_out(folder)
     print(f"{folder}: the dbt project of medeval {medeval.__version__}, with its synthetic demo.")
     enter = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "

@@ -141,22 +141,6 @@ def unnamed(given: Mapping[str, Any], jury: Jury) -> dict[str, str]:
     return {}
 
 
-def take_judges(given: dict[str, Any], options: dict[str, Any]) -> None:
-    """Make flags of the judge's arguments among a task's options; a flag that is given wins.
-
-    Raises:
-        UserError: one of them is no text, nor a list of texts, or it is empty.
-    """
-    for name in ("judge_model", "judge_base_url", "judge_api_key"):
-        if (value := options.pop(name, None)) is None:
-            continue
-        is_one = name == "judge_api_key"
-        texts = value if isinstance(value, list) and not is_one else [value]
-        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            raise UserError(f"--env-args: {name} is empty, or no text. Say what is meant.")
-        given[name] = given[name] or (texts[0] if is_one else texts)
-
-
 def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) -> None:
     """Refuse what the record of a run may not decide alone.
 

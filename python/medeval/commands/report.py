@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from medeval.commands.graceful_exit import graceful_exit
 from medeval.commands.leaderboard import boards, read_reports
 from medeval.commands.options import command_flags
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS, options_of, read_record
@@ -86,7 +86,7 @@ def view(**given: Any) -> None:
     folder = given["folder"]
     if not folder.is_dir():
         raise UserError(f"There is no folder {folder}. Name the folder of runs.")
-    with OSErrorAs(f"Port {given['port']} cannot be used: {{why}}."):
+    with os_error_as(f"Port {given['port']} cannot be used: {{why}}."):
         server = Viewer(folder, given["port"], show_text=given["show_text"])
     with server, graceful_exit(lambda: "stopped"):
         print(server.address, flush=True)

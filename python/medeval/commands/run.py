@@ -81,7 +81,15 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
     """
-    judging.take_judges(given, options)
+    for name in ("judge_model", "judge_base_url", "judge_api_key"):
+        # Among a task's options these are flags; one that is given wins.
+        if (value := options.pop(name, None)) is None:
+            continue
+        is_one = name == "judge_api_key"
+        texts = value if isinstance(value, list) and not is_one else [value]
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise UserError(f"--env-args: {name} is empty, or no text. Say what is meant.")
+        given[name] = given[name] or (texts[0] if is_one else texts)
     numbers = {"temperature": given["temperature"] or 0.0, "max_tokens": given["max_tokens"]}
     numbers |= {"seed": given["model_seed"]}
     parameters = parse_parameters(given["parameters"], given["model_parameter"] or (), numbers)

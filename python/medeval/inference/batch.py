@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import create_private, read_text
 from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.errors import Failure, Kind, failure_of_response, json_or_none
@@ -48,7 +48,7 @@ def export_batch(run: Run, items: Iterable[Sample], guard: DataUseGuard, path: P
     beside.unlink(missing_ok=True)
     written = 0
     try:
-        with OSErrorAs(f"{path}: {{why}}."), create_private(beside) as file:
+        with os_error_as(f"{path}: {{why}}."), create_private(beside) as file:
             for request in _requests(run, items):
                 body = body_of(request, request.all_parameters)
                 guard.authorize(request, canonical(body).encode(), "answer")

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.inference.guard import Address, read_form
 from medeval.inference.journal import Line, LineFile, money, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
@@ -97,7 +97,7 @@ def read_prices(path: Path | None) -> Prices:
     if path is None:
         return Prices()
     load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
-    with OSErrorAs(f"{path}: {{why}}."):
+    with os_error_as(f"{path}: {{why}}."):
         prices = read_form(path, Prices, "cannot be read as prices", load)
     names = [(price.model, price.base_url) for price in prices.price]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from medeval.errors import OSErrorAs, UserError, first_fault
+from medeval.errors import UserError, first_fault, os_error_as
 from medeval.files import (
     end_of_whole_lines,
     hold,
@@ -177,7 +177,8 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.descriptor = _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        with os_error_as(f"{path}: {{why}}."):
+            self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         self._synced = time.monotonic()
         try:
             with suppress(OSError):
@@ -291,7 +292,7 @@ class Journal(LineFile):
             if not is_out(self._read((offset, length)))
         ]
         is_kept = "It is as it was: make room and start the same run again."
-        with OSErrorAs(f"{self.path} could not be written anew ({{why}}). {is_kept}"):
+        with os_error_as(f"{self.path} could not be written anew ({{why}}). {is_kept}"):
             replace_file(self.path, b"".join(kept))
         new = LineFile(self.path)
         os.close(self.descriptor)
@@ -331,17 +332,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         UserError: it cannot be read.
     """
-    descriptor = _opened(path, os.O_RDONLY)
+    with os_error_as(f"{path}: {{why}}."):
+        descriptor = os.open(path, os.O_RDONLY)
     try:
         for number, _, text in numbered_lines(descriptor, end_of_whole_lines(descriptor)):
             yield number, text
     finally:
         os.close(descriptor)
-
-
-def _opened(path: Path, how: int) -> int:
-    with OSErrorAs(f"{path}: {{why}}."):
-        return os.open(path, how, 0o600)
 
 
 def _name(line: Line) -> tuple[str, int, int]:

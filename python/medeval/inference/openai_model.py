@@ -147,21 +147,6 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
     return min(places, default=(0, None))[1]
 
 
-def _import_client() -> None:
-    """Import what asking needs before the first question is on its way.
-
-    Ctrl-C waits for its end: within an import it may leave a lock behind, or be taken by Python
-    for one that nobody handles.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
-            with contextlib.suppress(ImportError):  # the last two are the client's own affair
-                import_module(name)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class OpenAIModel:
     """A model behind an endpoint; see `Model`.
 
@@ -205,7 +190,16 @@ class OpenAIModel:
         if reserved := sorted({*secret_places(self.parameters), *own}):
             raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
         key_from_environment(key_variable, os.environ)
-        _import_client()
+        # What asking needs is imported before the first question is on its way. Ctrl-C waits for
+        # its end: within an import it may leave a lock behind, or be taken by Python for one that
+        # nobody handles.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
+                with contextlib.suppress(ImportError):  # the last two are the client's own affair
+                    import_module(name)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     async def ask(self, request: Request) -> Reply | Failure:
         """Ask once; a refused request is repeated without one part at a time until that helps.

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
 
-from medeval.errors import OSErrorAs, UserError, first_fault
+from medeval.errors import UserError, first_fault, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent, spent_by
 from medeval.inference.errors import Kind, RetryPolicy
@@ -234,7 +234,7 @@ class Run:
         self.model = cast("Model", model)  # there is one wherever something is asked
         self._file = folder / file
         self._content: dict[str, Any] = {}
-        with OSErrorAs(f"{folder} cannot be made ({{why}})."):
+        with os_error_as(f"{folder} cannot be made ({{why}})."):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings)))
         if not self._file.exists():
@@ -269,7 +269,7 @@ class Run:
             return
         self._content = updated
         content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
-        with OSErrorAs(f"{self._file}: {{why}}. Make room and start the same run again."):
+        with os_error_as(f"{self._file}: {{why}}. Make room and start the same run again."):
             replace_file(self._file, content.encode())
 
     def record_errors(self, progress: Progress) -> None:

@@ -17,7 +17,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.export import exported_class
 from medeval.files import sha256
 from medeval.models.clinical_case import ClinicalCase, read_case
@@ -124,7 +124,7 @@ def read_case_files(folder: Path = EXPORT) -> CaseFiles:
             pathology.
     """
     path = folder / LINES
-    with OSErrorAs(f"{path}: {{why}}. `{COMMAND}` writes it; --cases names another folder."):
+    with os_error_as(f"{path}: {{why}}. `{COMMAND}` writes it; --cases names another folder."):
         data = path.read_bytes()
     lines = enumerate(data.split(b"\n"), 1)
     cases = [read_case(line, f"{path}, line {number}") for number, line in lines if line.strip()]
@@ -169,7 +169,7 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
             " (A to Z, no others) and begins with a letter or digit."
         )
     path = Path(place)
-    with OSErrorAs(f"--subset {name}: {path} cannot be read ({{why}})."):
+    with os_error_as(f"--subset {name}: {path} cannot be read ({{why}})."):
         data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.sources import project_root
 from medeval.tasks.cdm.negation import Negation
 
@@ -285,7 +285,7 @@ def read_lab_tests(path: Path) -> dict[str, Items]:
         UserError: the file is not there, or is not such a table.
     """
     found: dict[str, Items] = {}
-    with OSErrorAs(f"{path}: {{why}}. `python -m medeval export --task cdm` writes it."):
+    with os_error_as(f"{path}: {{why}}. `python -m medeval export --task cdm` writes it."):
         text = path.read_text(encoding="utf-8")
     try:
         for row in json.loads(text):

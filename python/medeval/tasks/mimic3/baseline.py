@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 import medeval
 from medeval.builds import build_command, newest_build, open_built, read_source
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.inference.run import RUN
 from medeval.models.text_files import save_text
 from medeval.raw_files import sql_text
@@ -193,7 +193,7 @@ def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -
         UserError: it cannot be written.
     """
     folder, number = out / name, 1
-    with OSErrorAs("Cannot write {file}: {why}.", out):
+    with os_error_as("Cannot write {file}: {why}.", out):
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = Path(tempfile.mkdtemp(prefix=".incomplete-", dir=out))
         save_text(half / PREDICTIONS, predictions)

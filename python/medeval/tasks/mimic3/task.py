@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RUNS, content_of
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
@@ -103,7 +103,7 @@ class IcuTask(Task):
     ) -> list[dict[str, float | str | None]]:
         """See `Task`: the predictions for a stay, as its file has them."""
         path = folder / PREDICTIONS
-        with OSErrorAs(f"{path} cannot be read ({{why}}). Name the folder of a run."):
+        with os_error_as(f"{path} cannot be read ({{why}}). Name the folder of a run."):
             file = path.open(encoding="utf-8", newline="")
         with file:
             rows = csv.DictReader(file)

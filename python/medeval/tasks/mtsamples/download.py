@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import typer
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import make_folder, replace_file
 from medeval.sources import LoadRequest, Source
 from medeval.tasks.mtsamples import notes
@@ -131,7 +131,7 @@ def download(cache: Path) -> str:
 
     folder, fetched = cache / notes.NOTES_FOLDER, 0
     repository, below, commit = notes.PINNED
-    unusable = OSErrorAs("{file} cannot be used: {why}.", cache)
+    unusable = os_error_as("{file} cannot be used: {why}.", cache)
     with unusable, httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
         listing = notes.listing_of(folder)
         if listing is None or listing.origin != notes.PINNED:

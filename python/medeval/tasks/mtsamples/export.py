@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.builds import build_command, newest_build, open_built, read_source
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.export import BenchmarkExport, Lines
 from medeval.files import json_lines
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -93,7 +93,7 @@ def read_kept(folder: Path) -> list[Example]:
         UserError: they are not there, or cannot be read.
     """
     place = folder / FILE
-    with OSErrorAs(f"{place} cannot be read ({{why}})."):
+    with os_error_as(f"{place} cannot be read ({{why}})."):
         text = place.read_text(encoding="utf-8")
     try:
         return [Example(**json.loads(line)) for line in text.split("\n") if line]

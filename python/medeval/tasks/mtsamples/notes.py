@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import read_strict, strict_decoder, unpacked
 from medeval.text import OPEN
 
@@ -105,7 +105,7 @@ def note_paths(folder: Path) -> list[Path]:
     Raises:
         UserError: the folder cannot be read.
     """
-    with OSErrorAs(f"The folder {folder} cannot be read: {{why}}."):
+    with os_error_as(f"The folder {folder} cannot be read: {{why}}."):
         paths = sorted(folder.iterdir())
     texts = (path for path in paths if path.name.lower().endswith(".txt") and path.is_file())
     return [path for path in texts if not path.name.startswith(".")]
@@ -148,7 +148,7 @@ def _checked(text: str) -> str:
 
 
 def _in_lines(path: Path, form: Form) -> Iterator[Note]:
-    with OSErrorAs(f"{path} cannot be read: {{why}}."):
+    with os_error_as(f"{path} cannot be read: {{why}}."):
         content = path.read_bytes()
     if form == "lines.gz":
         content = unpacked(content, str(path))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.export import exported_class
 from medeval.files import strict_decoder
 from medeval.json_reader import Allowances, tolerant_value
@@ -71,7 +71,7 @@ def read_file(path: Path) -> Document:
     Raises:
         UserError: no such file, no such encoding, cut off, or no records.
     """
-    with OSErrorAs(f"Cannot read {path}: {{why}}."):
+    with os_error_as(f"Cannot read {path}: {{why}}."):
         data = path.read_bytes()
     return read_bytes(data, str(path))
 
