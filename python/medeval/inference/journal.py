@@ -31,7 +31,7 @@ from medeval.files import (
     replace_file,
 )
 from medeval.inference.errors import Failure
-from medeval.inference.openai_replies import outcome_of, text_of
+from medeval.inference.openai_replies import outcome_of
 from medeval.inference.types import Count, Message, Outcome, Reply, Request, ToolCall, Usage
 
 Line = dict[str, Any]
@@ -142,17 +142,6 @@ def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> l
     if turns and "text" in turns[-1]:
         found.append({"role": "assistant", "content": turns[-1]["text"]})
     return found
-
-
-def conversation_text(episode: Mapping[str, Any]) -> str:
-    """Return the messages that an episode's line keeps as a text; older lines keep none."""
-    texts = []
-    for message in episode.get(MESSAGES, ()):
-        called = [call["function"] for call in message.get("tool_calls") or ()]
-        calls = [f"{one['name']}({one['arguments']})" for one in called]
-        said = filter(None, [text_of(message.get("content")), *calls])
-        texts.append(f"[{message.get('role', '')}] " + "\n".join(said))
-    return "\n\n".join(texts)
 
 
 def reply_of(line: Line) -> Reply:

@@ -13,7 +13,8 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.files import json_lines
-from medeval.inference.journal import Line, conversation_text, read_journal
+from medeval.inference.journal import MESSAGES, Line, read_journal
+from medeval.inference.openai_replies import text_of
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
@@ -232,7 +233,7 @@ def score_of(
             "outcome": one.outcome and str(one.outcome),
             "reason": one.way.get("reason") or None,
             **{name: one.way.get(name, 0) for name in ("rounds", "turns", "invalid_calls")},
-            **({"conversation": conversation_text(one.way)} if may_show else {}),
+            **({"conversation": "\n\n".join(_conversation(one.way))} if may_show else {}),
         }
         for one in cases
     ]
@@ -251,6 +252,15 @@ def score_of(
         # Where nothing failed, means over the answered cases say the same again.
         said_again=[] if failures else [name for name in found if scores.ANSWERED_ONLY in name],
     )
+
+
+def _conversation(way: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the messages that the line of an episode keeps as texts; older lines keep none."""
+    for message in way.get(MESSAGES, ()):
+        called = [call["function"] for call in message.get("tool_calls") or ()]
+        calls = [f"{one['name']}({one['arguments']})" for one in called]
+        said = filter(None, [text_of(message.get("content")), *calls])
+        yield f"[{message.get('role', '')}] " + "\n".join(said)
 
 
 def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
