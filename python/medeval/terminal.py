@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -76,7 +77,7 @@ def show_results(
     sentences: Sequence[str],
     *,
     warnings: Sequence[str] = (),
-    files: Mapping[Path, Callable[[Path], object]],
+    files: Mapping[Path, Callable[[Path], object]] = MappingProxyType({}),
     left: str = "",
     content: Any,
     bare_nan: bool = False,

@@ -20,7 +20,7 @@ from medeval.inference.guard import read_endpoints
 from medeval.sources import project_root, variables
 from medeval.tasks import registry
 from medeval.tasks.task import DEMO, Check
-from medeval.terminal import Terminal, print_json, table_of
+from medeval.terminal import print_json, show_results, table_of
 from medeval.warehouse import load_target
 
 # Where dbt and the commands write, each with the variable that names another place.
@@ -133,15 +133,16 @@ def tasks(**given: Any) -> None:
         (one.task_id, [], "run", ", ".join(one.metrics), one.num_examples)
         for one in TaskRegistry().list_available()
     ]
-    if given["json"]:
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
-        return
     cells = [
         (", ".join([name, *aliases]), by, metrics, "" if items is None else f"{items:,}")
         for name, aliases, by, metrics, items in rows
     ]
-    Terminal().print(table_of("tasks", ("task", "answered by", "scored by", "items"), cells))
-    print("A task file of your own is named by its path: `run --task my_task.yaml`.")
+    show_results(
+        [table_of("tasks", ("task", "answered by", "scored by", "items"), cells)],
+        ["A task file of your own is named by its path: `run --task my_task.yaml`."],
+        content=[dict(zip(keys, row, strict=True)) for row in rows],
+        as_json=given["json"],
+    )
 
 
 @command_flags("models")
@@ -159,17 +160,12 @@ def models(**given: Any) -> None:
     for address, is_local, gaps in _declared(endpoints):
         may = f"may go ({'local' if is_local else 'attested'})"
         states.append((address, f"refused: {', '.join(gaps)}" if gaps else may))
-    if given["json"]:
-        print_json(
-            {
-                "models": [{"model": model, "for": use} for model, use in rows],
-                "endpoints": [{"address": at, "credentialed_text": may} for at, may in states],
-            }
-        )
-        return
-    Terminal().print(table_of("models", ("model", "for"), rows))
-    if states:
-        title = f"endpoints declared in {endpoints}"
-        Terminal().print(table_of(title, ("address", "credentialed text"), states))
-    else:
-        print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
+    title, columns = f"endpoints declared in {endpoints}", ("address", "credentialed text")
+    none = f"{endpoints} declares no endpoint: credentialed text stays in this process."
+    tables = [table_of("models", ("model", "for"), rows), table_of(title, columns, states)]
+    content = {
+        "models": [{"model": model, "for": use} for model, use in rows],
+        "endpoints": [{"address": at, "credentialed_text": may} for at, may in states],
+    }
+    told = (tables, []) if states else (tables[:1], [none])
+    show_results(*told, content=content, as_json=given["json"])

@@ -13,7 +13,7 @@ from medeval.inference.run import RESPONSES
 from medeval.tasks import registry
 from medeval.tasks.run_record import RUNS, options_of, read_record
 from medeval.tasks.task import Method
-from medeval.terminal import Terminal, print_json, shown, table_of, warn
+from medeval.terminal import show_results, shown, table_of, warn
 
 if TYPE_CHECKING:
     from medeval.models.benchmark_report import BenchmarkReport
@@ -138,9 +138,6 @@ def _show_runs(folder: Path, *, as_json: bool) -> None:
     from medeval.api import run_rows
 
     rows = run_rows(folder)
-    if as_json:
-        print_json(rows)
-        return
     columns = ("run", "asked", "answered", "headline", "value")
     cells = [
         (
@@ -151,5 +148,6 @@ def _show_runs(folder: Path, *, as_json: bool) -> None:
         )
         for row in rows
     ]
-    Terminal().print(table_of(f"runs in {folder}", columns, cells))
-    warn(*(row["fault"] for row in rows if "fault" in row))
+    table = table_of(f"runs in {folder}", columns, cells)
+    show_results([table], [], content=rows, as_json=as_json)
+    warn(*(row["fault"] for row in rows if "fault" in row and not as_json))

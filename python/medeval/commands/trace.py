@@ -64,7 +64,7 @@ def trace(**given: Any) -> None:
         ]
         columns = ("source", "rows", "named by", "such as")
         tables.append(table_of("rows of the source", columns, rows))
-    show_results(tables, sentences, files={}, content=content, as_json=given["json"])
+    show_results(tables, sentences, content=content, as_json=given["json"])
 
 
 def _cell(value: Any) -> str:
