@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -41,35 +40,9 @@ class Terminal(Console):
             if not (isinstance(one, Table) and any(column.no_wrap for column in one.columns)):
                 continue
             if self.measure(one, options=wide).maximum > self.width:
-                one.box, one.padding, one.show_edge, one.pad_edge = (
-                    SIMPLE_HEAD,
-                    (0, 1),
-                    False,
-                    False,
-                )
-                one.collapse_padding = True
+                one.box, one.padding, one.collapse_padding = SIMPLE_HEAD, (0, 1), True
+                one.show_edge = one.pad_edge = False
         super().print(*objects, **options)
-
-    def print_whole(self, table: Table) -> None:
-        """Print a table of texts whose words are never broken, such as the names of attacks.
-
-        On a narrow terminal the widest column is narrowed first, and gaps between columns go. A
-        table whose words have no room side by side is wider than the terminal.
-        """
-        texts = [[str(cell) for cell in (one.header, *one.cells)] for one in table.columns]
-        widths = [max(cell_len(line) for each in own for line in each.split("\n")) for own in texts]
-        least = [max(map(cell_len, " ".join(own).split()), default=0) for own in texts]
-        wide = self.options.update(max_width=sys.maxsize)
-        if self.measure(table, options=wide).maximum - sum(widths) + sum(least) > self.width:
-            table.padding = 0
-        whole = self.measure(table, options=wide).maximum
-        self.width = max(self.width, whole - sum(widths) + sum(least))
-        for _ in range(whole - self.width):
-            above = [place for place, width in enumerate(widths) if width > least[place]]
-            widths[max(above, key=widths.__getitem__)] -= 1
-        for column, width in zip(table.columns, widths, strict=True):
-            column.width = width
-        self.print(table)
 
 
 def show_results(

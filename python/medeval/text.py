@@ -140,12 +140,8 @@ def _without_blocks(text: str) -> SplitReply:
         return SplitReply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
     left = "".join([*answer, rest])
     # What it goes on with behind its end is left out.
-    ends = (
-        end
-        for end in _PATTERNS["end"].finditer(left)
-        if not _is_quoted(left, end, in_sentence=True)
-    )
-    end = next(ends, None)
+    ends = _PATTERNS["end"].finditer(left)
+    end = next((one for one in ends if not _is_quoted(left, one, in_sentence=True)), None)
     left = (left if end is None else left[: end.start()]).strip()
     if whole := _PATTERNS["one_answer"].fullmatch(left):
         left = (whole["angle"] or whole["bar"] or "").strip()
@@ -204,9 +200,8 @@ def _channels(text: str) -> tuple[list[str], str | None]:
         part = _PATTERNS["end_of_part"].split(part, maxsplit=1)[0]
         is_final = head["channel"].strip().lower().startswith("final")
         (final if is_final else thought).append(part)
-    return [_PATTERNS["end_of_part"].sub("", part) for part in thought], "".join(
-        final
-    ) if final else None
+    thought = [_PATTERNS["end_of_part"].sub("", part) for part in thought]
+    return thought, "".join(final) if final else None
 
 
 def _joined(parts: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
+from rich.cells import cell_len
 from rich.table import Table
 
 import medeval
@@ -81,12 +83,11 @@ def judge_audit(**given: Any) -> None:
             attacks=given["attacks"] and AttackFile.read(given["attacks"]),
             human=ratings,
         )
-    console = Terminal()
     for shown in audit_tables(report):
+        console = Terminal()
         if isinstance(shown, Table):
-            console.print_whole(shown)
-        else:
-            console.print(shown)
+            _fit(shown, console)
+        console.print(shown)
     warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
@@ -220,3 +221,24 @@ def _table(
     for column in table.columns:
         column.no_wrap = False
     return table
+
+
+def _fit(table: Table, console: Terminal) -> None:
+    """Narrow a table of texts to a terminal without breaking a word: names of attacks are whole.
+
+    The widest column is narrowed first, and gaps between columns go. A table whose words have no
+    room side by side is wider than the terminal.
+    """
+    texts = [[str(cell) for cell in (one.header, *one.cells)] for one in table.columns]
+    widths = [max(cell_len(line) for each in own for line in each.split("\n")) for own in texts]
+    least = [max(map(cell_len, " ".join(own).split()), default=0) for own in texts]
+    wide = console.options.update(max_width=sys.maxsize)
+    if console.measure(table, options=wide).maximum - sum(widths) + sum(least) > console.width:
+        table.padding = 0
+    whole = console.measure(table, options=wide).maximum
+    console.width = max(console.width, whole - sum(widths) + sum(least))
+    for _ in range(whole - console.width):
+        above = [place for place, width in enumerate(widths) if width > least[place]]
+        widths[max(above, key=widths.__getitem__)] -= 1
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width

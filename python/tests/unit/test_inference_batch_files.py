@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,7 +79,7 @@ def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:
     items = open_items(5)
     lines = [answered(name, f"answer {n}") for n, name in enumerate(names(tmp_path, items))]
     out = write(tmp_path / "out.jsonl", *lines[::-1])
-    assert import_batch(run_in(tmp_path), items, [out]) == Counter(new=5)
+    assert import_batch(run_in(tmp_path), items, [out]) == {"new": 5}
     texts = [line["text"] for line in content(tmp_path)]
     assert texts == [f"answer {n}" for n in range(5)]
 
@@ -97,8 +96,7 @@ def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_pat
         {"custom_id": name[3], "response": {"status_code": 200, "body": {}}, "error": None},
         answered(name[4], "<think>A"),
     )
-    found = import_batch(run_in(tmp_path), items, [output, errors])
-    assert found == Counter(new=4, expired=1)
+    assert import_batch(run_in(tmp_path), items, [output, errors]) == {"new": 4, "expired": 1}
     outcomes = {line["item"]: line["outcome"] for line in content(tmp_path)}
     assert outcomes == {
         "item-000": "answered",
@@ -107,8 +105,7 @@ def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_pat
         "item-004": "truncated_reasoning",
     }
     later = write(tmp_path / "later.jsonl", *(answered(name[number], "B") for number in (0, 2, 5)))
-    found = import_batch(run_in(tmp_path), items, [later])
-    assert found == Counter(new=2, known=1)
+    assert import_batch(run_in(tmp_path), items, [later]) == {"new": 2, "known": 1, "expired": 0}
     assert content(tmp_path)[0]["text"] == "A"
 
 

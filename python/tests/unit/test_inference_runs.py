@@ -50,7 +50,7 @@ from tables import rows_of
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Price, Prices
-from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.tokens import ServerTokens
@@ -87,8 +87,7 @@ class Dialogue:
         for number in range(TURNS):
             turn = await ask(replace(self.opening, messages=messages))
             if turn.completion is None and self.too_long == "errored":
-                too_long = Failure(Kind.REQUEST, code="context_length_exceeded")
-                return Finished(too_long.outcome, failure=too_long)
+                return Finished(Outcome.ERRORED, failure=Failure(Kind.REQUEST, code=TOO_LONG))
             if turn.completion is None:
                 return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
             if turn.completion.tool_calls:
