@@ -26,7 +26,7 @@ from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, judged, judgings_with
 from medeval.tasks.options import parse_arguments, parse_parameters
 from medeval.tasks.run_record import RUNS, read_record, warning_of_cut_prompts
-from medeval.tasks.task import DEMO, AskedTask
+from medeval.tasks.task import DEMO
 from medeval.tasks.task_run import ENDPOINTS, ModelChoice, TaskRun
 from medeval.terminal import Terminal, warn
 
@@ -112,7 +112,12 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
             raise UserError(f"{', '.join(flags)}: {model} answers in this process and takes none.")
         choice = replace(choice, parameters={})
     if given["show_prompt"]:
-        _show_prompt(task)
+        if (item := next(iter(task.items(1)), None)) is None:
+            raise UserError(f"{task.name} has no item to be asked.")
+        for message in item.messages:
+            print(f"[{message['role']}]\n{message['content']}\n")
+        for name, value in item.parameters.items():
+            print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
         return None
     is_judged = judged(task) is not None and not given["no_judge"]
     jury = judging.named_jury(
@@ -149,16 +154,6 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         judging.check_before(task, jury, given["endpoints"])
         run.update(JUDGINGS, judgings_with(record, jury))
     return run
-
-
-def _show_prompt(task: AskedTask) -> None:
-    item = next(iter(task.items(1)), None)
-    if item is None:
-        raise UserError(f"{task.name} has no item to be asked.")
-    for message in item.messages:
-        print(f"[{message['role']}]\n{message['content']}\n")
-    for name, value in item.parameters.items():
-        print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
 
 
 def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:

@@ -188,11 +188,6 @@ class Spent:
     unknown: int = 0
     charged: Decimal = _ZERO
 
-    @classmethod
-    def on_call(cls, cost: Decimal | None, charged: Decimal) -> Spent:
-        """Return what one call came to; its cost is None if nobody knows it."""
-        return cls(cost or _ZERO, int(cost is None), charged)
-
     @property
     def known(self) -> Decimal | None:
         """What all of it cost; None as soon as a part of it is unknown."""
@@ -275,7 +270,7 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             cost: of it; None if nobody knows.
             charged: against the limit.
         """
-        self.total += Spent.on_call(cost, charged)
+        self.total += Spent(cost or _ZERO, int(cost is None), charged)
         self._write({"call": call, "cost": money(cost), "charged": str(charged)})
 
     def _write(self, line: dict[str, Any]) -> None:

@@ -243,7 +243,7 @@ class RequestExecutor:
             self._heard = max(self._heard, call)
             later = {name: its for name, its in self.unreached.items() if its > self._heard}
             self.unreached = later
-        return answer, Spent.on_call(cost, charged), call
+        return answer, Spent(cost or Decimal(0), int(cost is None), charged), call
 
     def _with_tools(self, request: Request, answer: Reply | Failure, name: str) -> Reply | Failure:
         """Return an answer with the calls of tools that the server left in its text.

@@ -186,9 +186,14 @@ class MtsamplesTask(SampleTask, JudgedTask):
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
         """See `SampleTask`."""
         thought = "<think>By rule.</think>" if self.options.use_think else ""
-        if gold_of is None:
-            return thought + demo_plan(self._by_id[item.id].question)
-        return thought + self._by_id[gold_of].answer
+        if gold_of is not None:
+            return thought + self._by_id[gold_of].answer
+        # Sentences of the note, and what is usual. What they earn says nothing but that the way
+        # from note to reward works.
+        sentences = map(str.strip, re.findall(r"[^.\n]+\.", self._by_id[item.id].question))
+        told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
+        useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
+        return thought + " ".join([*useful[-4:], *_TEXTS["usual"]])
 
     def chance(self) -> float:
         """See `Task`; by the rule-based judge."""
@@ -382,14 +387,3 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
             entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
         feedback.append(entry)
     return feedback
-
-
-def demo_plan(question: str) -> str:
-    """Return the plan of a model that needs no network: sentences of the note, and what is usual.
-
-    What it earns says nothing but that the way from note to reward works.
-    """
-    sentences = (one.strip() for one in re.findall(r"[^.\n]+\.", question))
-    told = [re.sub(r"^[A-Z][A-Za-z /&-]*:\s*", "", one) for one in sentences]
-    useful = [one for one in told if re.search(_TEXTS["useful"], one, re.IGNORECASE)]
-    return " ".join([*useful[-4:], *_TEXTS["usual"]])
