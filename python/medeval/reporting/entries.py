@@ -1,27 +1,47 @@
-"""What a leaderboard needs of a report: its scores, its run, and what it can be compared with."""
+"""What a leaderboard needs of a report: its scores, its run, and what it can be compared with.
+
+Scores that are made of others have intervals of their own: items are drawn again, all metrics at
+once. They are drawn within their tasks, and the tasks are fixed: an interval of a mean over tasks
+speaks of other items of the same tasks, not of other tasks.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.scores import LEVEL, Interval
 from medeval.reporting.contents import Line, said
-from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
+from medeval.scoring.resample import Floats, draw_bins
+from medeval.scoring.table import distinct_rows, percentiles
 
+METHOD = "bootstrap_percentile_within_tasks"
+# Draws made at a time, so that memory does not grow with their number.
+_DRAWS_AT_ONCE = 50
 # So much of a hash tells two contents apart.
 _SHORT = 12
+
+# A score that is made of others: these with their weights.
+Parts = Mapping[str, float]
 
 
 class Entry:
     """A report with what its scores are made of.
 
+    Metrics of the whole task (macro F1) have no item scores: they have the interval of their
+    result, and what is made of them and others has none.
+
     Attributes:
         only: by task, the result of one that has no other.
+        made_of: by task, its scores that are weighted means of others, categories first.
     """
 
     def __init__(self, report: BenchmarkReport) -> None:
@@ -33,16 +53,60 @@ class Entry:
         times = Counter(one.task_id for one in results)
         # The mean over several results of one task has no interval of theirs.
         self.only = {one.task_id: one for one in results if times[one.task_id] == 1}
+        # By task and score: its interval, and with item scores means over resamples, and items.
+        self._intervals, self._means = dict[tuple[str, str], Interval](), dict[Any, Floats]()
+        self._sizes, self.made_of = dict[tuple[str, str], int](), dict[str, dict[str, Parts]]()
         drawn = said(report.metadata, "bootstrap")
         draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
-        # By task, what its rolled-up scores are made of.
-        self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
         for task_id in (*report.task_scores, *self.only):
-            categories = said(report.metadata, "categories", task_id)
-            made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
-            self._made_of[task_id] = made
-            if only := self.only.get(task_id):
-                self._scores[task_id] = TaskScores(only, made, draws, seed)
+            scores, categories = report.task_scores.get(task_id, {}), ("categories", task_id)
+            made: dict[str, Parts] = {
+                category: dict.fromkeys(metrics, 1.0)
+                for category, metrics in said(report.metadata, *categories).items()
+            }
+            if (name := self.combined.get("name")) in scores:
+                weights = said(self.combined, "weights").items()
+                made[str(name)] = {part: weight for part, weight in weights if part in scores}
+            self.made_of[task_id] = made
+        for result in self.only.values():
+            self._draw(result, draws, seed)
+
+    def _draw(self, result: EvaluationResult, draws: int, seed: int) -> None:
+        """Draw the items of a task; the order in which they stand does not matter."""
+        task_id = result.task_id
+        for name, one in (result.intervals or {}).items():
+            self._intervals[task_id, name] = one
+        for name, mean in (_resampled_means(result, draws, seed) if draws else {}).items():
+            self._means[task_id, name] = mean
+        for name, scores in (result.item_scores or {}).items():
+            self._sizes[task_id, name] = sum(score is not None for score in scores)
+        for name, weights in self.made_of[task_id].items():
+            parts = {(task_id, part): weight for part, weight in weights.items() if weight}
+            # What is made of one score is that score.
+            if len(parts) == 1 and (known := self._intervals.get(next(iter(parts)))):
+                self._intervals[task_id, name] = known
+            total = sum(parts.values())
+            if total > 0 and parts.keys() <= self._means.keys():
+                weighted = [self._means[part] * (weight / total) for part, weight in parts.items()]
+                self._means[task_id, name] = sum(weighted[1:], start=weighted[0])
+                self._sizes[task_id, name] = max(self._sizes[part] for part in parts)
+
+    def interval(self, name: str, tasks: Sequence[str]) -> Interval | None:
+        """Return the interval of the unweighted mean over tasks of one score, or of one task's.
+
+        Returns:
+            None if a task has no resamples of it or a single item, or if no resample differs.
+        """
+        keys = [(task_id, name) for task_id in tasks]
+        if len(keys) == 1 and (known := self._intervals.get(keys[0])):
+            return known
+        if not all(key in self._means and self._sizes[key] > 1 for key in keys):
+            return None
+        low, high, _ = percentiles(np.mean([self._means[key] for key in keys], axis=0))
+        if low == high:
+            return None  # items that all score alike tell nothing of how others would
+        size = sum(self._sizes[key] for key in keys)
+        return Interval(low=low, high=high, level=LEVEL, method=METHOD, n=size)
 
     def facts(self) -> dict[str, Any]:
         """Return what the report says of its run."""
@@ -59,7 +123,7 @@ class Entry:
 
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
-        made_of = self._made_of[task_id]
+        made_of = self.made_of[task_id]
         own = made_of.get(name, {})
         total = sum(own.values()) or 1.0
         return {part: (own[part] / total, made_of.get(part, {})) for part in own}
@@ -68,14 +132,35 @@ class Entry:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
         only = [task_id for task_id in tasks if task_id in self.only]
-        interval = None
-        if len(only) == len(tasks):
-            interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
+        interval = self.interval(name, tasks) if len(only) == len(tasks) else None
         about = [said(self.only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Line(name, "metric", value, interval, interval.n if interval else None)
         n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))
         return Line(name, "metric", value, interval, n, undefined)
+
+
+def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Floats]:
+    """Return one mean a resample for each metric, NaN where no drawn item has a score."""
+    names = sorted(result.item_scores or {})
+    if not names:
+        return {}
+    scores = np.array([(result.item_scores or {})[name] for name in names], dtype=np.float64).T
+    scores, sizes = distinct_rows(scores)
+    # Each task has draws of its own, whatever other tasks there are.
+    own = int.from_bytes(hashlib.sha256(result.task_id.encode()).digest()[:8])
+    draw = draw_bins([seed, own], sizes)
+    defined = np.isfinite(scores)
+    filled, is_there = np.where(defined, scores, 0.0), defined.astype(np.int64)
+    parts = []
+    for start in range(0, draws, _DRAWS_AT_ONCE):
+        size = min(_DRAWS_AT_ONCE, draws - start)
+        drawn = draw(size)
+        sums, counts = drawn @ filled, drawn @ is_there
+        undefined = np.full(sums.shape, np.nan)
+        parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))
+    means = np.concatenate(parts)
+    return {name: means[:, column] for column, name in enumerate(names)}
 
 
 def ways_of(result: EvaluationResult) -> dict[str, str]:
