@@ -48,7 +48,7 @@ def judge_audit(**given: Any) -> None:
     """
     from medeval.judging import audit
     from medeval.judging.agreement import read_human_ratings
-    from medeval.judging.injection import AttackFile
+    from medeval.judging.prompt import AttackFile
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
 
@@ -105,7 +105,7 @@ def judge_audit(**given: Any) -> None:
 
 def _weak_answers(given: Mapping[str, Any]) -> Judging:
     """Return the weak answers that come along, and who judges them."""
-    from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
+    from medeval.judging.prompt import WEAK_ANSWERS, WeakAnswers
     from medeval.judging.running import Judging
 
     weak = WeakAnswers.read(WEAK_ANSWERS)

@@ -104,8 +104,7 @@ def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
 
 def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:
     """Return what a report does not say itself: of its benchmarks, and of its run's options."""
-    tasks = [*report.task_scores, *(each.task_id for each in report.detailed_results)]
-    abouts = {task: registry.about(task) for task in dict.fromkeys(tasks)}
+    abouts = {task: registry.about(task) for task in report.results_by_task()}
     return {"abouts": abouts, "asked_with": options_of(folder)}
 
 

@@ -168,11 +168,17 @@ class BenchmarkReport(Document):
         scores = dict(zip(tasks, self.metric_history(metric), strict=True))
         return _bars(scores, f"{metric} by task")
 
+    def results_by_task(self) -> dict[str, list[EvaluationResult]]:
+        """Return the results of each task that has a score or a result, in the order of tasks."""
+        found: dict[str, list[EvaluationResult]] = {task_id: [] for task_id in self.task_scores}
+        for result in self.detailed_results:
+            found.setdefault(result.task_id, []).append(result)
+        return found
+
     def _count_supplied_scores(self) -> None:
         """Count what has no count: the results that have the metric, or one earlier result."""
-        for task_id, scores in self.task_scores.items():
-            results = [one for one in self.detailed_results if one.task_id == task_id]
-            for metric in scores:
+        for task_id, results in self.results_by_task().items():
+            for metric in self.task_scores.get(task_id, {}):
                 counted = max(1, sum(one.has_metric(metric) for one in results))
                 self.metric_counts.setdefault(task_id, {}).setdefault(metric, counted)
 

@@ -154,10 +154,9 @@ def contents_of(
         The model's id, `about` with label and text of what is known of the run, the scores over all
         tasks, the tasks, and the ledger of all items.
     """
-    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
     tasks = [
-        _task_part(report, task_id, show_text, (abouts or {}).get(task_id, About()))
-        for task_id in dict.fromkeys(found)
+        _task_part(report, task_id, results, show_text, (abouts or {}).get(task_id, About()))
+        for task_id, results in report.results_by_task().items()
     ]
     return {
         "model_id": report.model_id,
@@ -182,13 +181,16 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _task_part(
-    report: BenchmarkReport, task_id: str, show_text: bool, about: About
+    report: BenchmarkReport,
+    task_id: str,
+    results: Sequence[EvaluationResult],
+    show_text: bool,
+    about: About,
 ) -> SimpleNamespace:
     """Return one task as it is shown: what its last result says, and what is found by counting.
 
     What a result does not say, or says in another form than a list, is left out.
     """
-    results = [one for one in report.detailed_results if one.task_id == task_id]
     # Of a report without results the scores are shown alone.
     last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
     told, may_show, count = last.metadata, show_text or may_show_text(last), last.item_count()

@@ -8,7 +8,6 @@ speaks of other items of the same tasks, not of other tasks.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import fmean
@@ -50,15 +49,15 @@ class Entry:
         self.failed = sorted(
             {one.task_id for one in results if one.metadata.get("status") == "error"}
         )
-        times = Counter(one.task_id for one in results)
+        by_task = report.results_by_task()
         # The mean over several results of one task has no interval of theirs.
-        self.only = {one.task_id: one for one in results if times[one.task_id] == 1}
+        self.only = {task_id: own[0] for task_id, own in by_task.items() if len(own) == 1}
         # By task and score: its interval, and with item scores means over resamples, and items.
         self._intervals, self._means = dict[tuple[str, str], Interval](), dict[Any, Floats]()
         self._sizes, self.made_of = dict[tuple[str, str], int](), dict[str, dict[str, Parts]]()
         drawn = said(report.metadata, "bootstrap")
         draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
-        for task_id in (*report.task_scores, *self.only):
+        for task_id in by_task:
             scores, categories = report.task_scores.get(task_id, {}), ("categories", task_id)
             made: dict[str, Parts] = {
                 category: dict.fromkeys(metrics, 1.0)

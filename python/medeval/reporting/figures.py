@@ -96,9 +96,7 @@ def write_figures(report: BenchmarkReport, folder: Path, prefix: str = "") -> li
 
 def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
     """Yield each plot with its task: the metrics, then what the task's last result describes."""
-    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
-    for task_id in dict.fromkeys(found):
-        results = [one for one in report.detailed_results if one.task_id == task_id]
+    for task_id, results in report.results_by_task().items():
         lines = task_lines(report, task_id, results)
         about = said(results[-1].metadata, "metrics") if results else {}
         labels = {name: str(said(about, name).get("label", _words(name))) for name in about}

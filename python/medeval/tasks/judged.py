@@ -186,7 +186,7 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     takes it as 0, and HELM's score, which takes it as 1 of 5. With several samples of an item its
     score is the mean over them; items are drawn, in the order in which they came.
     """
-    from medeval.judging.results import mean_of
+    from medeval.metrics.metric import mean_of
     from medeval.scoring.table import Ratio, ScoreTable
 
     rows: dict[str, list[SubjectResult]] = {}

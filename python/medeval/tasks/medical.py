@@ -24,7 +24,7 @@ from medeval.evaluation.task_prompts import (
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Outcome, Sample
-from medeval.metrics.metric import rationale_of, text_of
+from medeval.metrics.metric import mean_of, rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
@@ -216,7 +216,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`."""
-        from medeval.judging.results import mean_of
         from medeval.tasks.self_check import rotations  # which asks for it
 
         tables = (self.task.table(one, [self.headline]) for one in rotations(self._pairs[1]))
@@ -322,7 +321,6 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     A score of items is the mean of an item's own scores. Of a metric of the whole task it is the
     mean of the samples' values, and items keep their samples.
     """
-    from medeval.judging.results import mean_of
     from medeval.scoring.table import Pooled, Ratio
 
     if len(samples) == 1:

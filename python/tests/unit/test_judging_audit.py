@@ -19,16 +19,16 @@ from judging_runs import (
 from medeval.errors import UserError
 from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
-from medeval.judging.injection import (
+from medeval.judging.jury import Judge, rule_reply
+from medeval.judging.prompt import (
     SHIPPED_ATTACKS,
     WEAK_ANSWERS,
     Attack,
     AttackFile,
     WeakAnswers,
+    blocks_in,
     injection_signs,
 )
-from medeval.judging.jury import Judge, LocalJudge
-from medeval.judging.prompt import blocks_in
 from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
 
 LOW = verdict(2, 2, 2)
@@ -128,11 +128,11 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
 def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_not(
     tmp_path: Path,
 ) -> None:
-    local, asked = LocalJudge(RUBRIC), []
+    asked = []
 
     def count(item: Sample) -> str:
         asked.append(item)
-        return local(item)
+        return rule_reply(RUBRIC, item)
 
     one = judging(subjects(6), [Judge("one", function=count), Judge("local")], tmp_path, repeats=2)
     report = audit(one)

@@ -14,7 +14,6 @@ from judging_runs import READERS, RUBRIC, subject
 from tables import table
 
 from medeval.errors import UserError
-from medeval.judging.injection import injection_signs
 from medeval.judging.prompt import (
     ANSWER_FIRST,
     CRITERIA_REVERSED,
@@ -25,6 +24,7 @@ from medeval.judging.prompt import (
     Variant,
     blocks_in,
     escape,
+    injection_signs,
     marker_in,
 )
 from medeval.judging.rubric import read_rubric, shipped_rubric
