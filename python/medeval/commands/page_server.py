@@ -68,13 +68,13 @@ class Viewer(ThreadingHTTPServer):
 
     def _list(self) -> str:
         from medeval.api import run_rows
-        from medeval.reporting.pages import page
+        from medeval.reporting.contents import page
 
         rows, state = run_rows(self.folder), self._state()
         return page("runs.html", folder=str(self.folder), runs=rows[::-1], state=state)
 
     def _compare(self, asked: dict[str, str]) -> str:
-        from medeval.reporting.pages import page
+        from medeval.reporting.contents import page
         from medeval.reporting.side_by_side import side_by_side
 
         names, known = [asked.get("a", ""), asked.get("b", "")], self._runs()

@@ -85,7 +85,7 @@ def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
     Raises:
         UserError: the data are not there any more, or are others.
     """
-    from medeval.models.evaluation_result import GOLD, VERDICTS
+    from medeval.models.benchmark_report import GOLD, VERDICTS
     from medeval.reporting.contents import may_show_text
 
     results = report.detailed_results

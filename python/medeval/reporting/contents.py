@@ -1,22 +1,32 @@
-"""What a report shows: its scores as lines, its tasks, what is known of the run."""
+"""What a report shows: its scores as lines, its tasks, what is known of the run; and as pages."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, zip_longest
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.models.about import About
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import GOLD, OUTCOMES, VERDICTS, EvaluationResult
+from medeval.models.benchmark_report import (
+    GOLD,
+    OUTCOMES,
+    VERDICTS,
+    BenchmarkReport,
+    EvaluationResult,
+)
 from medeval.models.plots import read_plots
 from medeval.models.scores import Interval
-from medeval.reporting.pages import shown
 from medeval.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 Kind = Literal["metric", "category", "combined"]
 LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
@@ -336,3 +346,46 @@ def _text(value: Any) -> str:
 def may_show_text(result: EvaluationResult) -> bool:
     """Tell whether inputs and outputs are open; a result that does not say so is not."""
     return result.metadata.get("data_class") == "open"
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
+
+
+def shown(value: float | None) -> str:
+    """Return a score as tables show it."""
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def shown_interval(interval: Interval | None) -> str:
+    """Return an interval as tables show it; empty for none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page; all text in it is shown as it is, and none of it acts."""
+    return _environment(template.endswith(".html")).get_template(template).render(**values)
+
+
+def escaped(value: Any) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(str(value).split())))
+
+
+@cache
+def _environment(is_html: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("medeval.reporting"),
+        autoescape=is_html,  # noqa: S701  in Markdown each text is escaped by `plain`
+        finalize=lambda value: visible(value) if is_html and type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
+    )
+    filters: dict[str, Any] = {"plain": escaped, "score": shown, "interval": shown_interval}
+    environment.filters |= filters
+    return environment

@@ -1,24 +1,29 @@
-"""What a leaderboard needs of a report: its scores, its run, and what it can be compared with.
+"""What boards and tables need of a report: its scores, its run, what it can be compared with.
 
 Scores that are made of others have intervals of their own: items are drawn again, all metrics at
 once. They are drawn within their tasks, and the tasks are fixed: an interval of a mean over tasks
 speaks of other items of the same tasks, not of other tasks.
+
+What is published are values over all items, as rows of a table of the warehouse, and no texts.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC
 from decimal import Decimal
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.errors import UserError
+from medeval.inference.types import canonical
+from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import LEVEL, Interval
-from medeval.reporting.contents import Line, said
+from medeval.reporting.contents import Line, said, task_lines
 from medeval.scoring.resample import Floats, draw_bins
 from medeval.scoring.table import distinct_rows, percentiles
 
@@ -219,3 +224,77 @@ def names_of(reports: Sequence[BenchmarkReport]) -> list[str]:
         name if names.count(name) == 1 else f"{name} #{names[: place + 1].count(name)}"
         for place, name in enumerate(names)
     ]
+
+
+Cells = list[object]
+
+
+def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str, list[Cells]]:
+    """Return the rows of reports by the ids of their runs, cells in the order of the columns.
+
+    Args:
+        reports: of whole runs, and where each is.
+
+    Raises:
+        UserError: a report without the id of a run or the hash of a task, one without a score, or
+            two of one run.
+    """
+    from medeval.published import COLUMNS  # with the warehouse it is slow to load
+
+    found: dict[str, list[Cells]] = {}
+    for place, report in reports:
+        run_id = report.metadata.get("run_id")
+        if not run_id:
+            raise UserError(f"{place} has no id of a run. Publish the folder of a run.")
+        if run_id in found:
+            raise UserError(f"{place}: the run {run_id} is named twice. Leave one of them away.")
+        found[run_id] = [[row[name] for name in COLUMNS] for row in _rows(report, place)]
+        if not found[run_id]:
+            raise UserError(f"{place} has no scores to publish.")
+    return found
+
+
+def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
+    cost = Entry(report).facts()["cost"]
+    of_run = {
+        "run_id": report.metadata["run_id"],
+        "model": report.model_id,
+        "medeval_version": report.metadata.get("medeval_version"),
+        "prompt_version": report.metadata.get("prompt_version"),
+        # The warehouse has times without a zone: UTC.
+        "made_at": report.timestamp.astimezone(UTC).replace(tzinfo=None),
+        "cost": None if cost is None else float(cost),
+    }
+    for task_id in report.task_scores:
+        results = [one for one in report.detailed_results if one.task_id == task_id]
+        told = results[-1].metadata if results else {}
+        if not told.get("task_hash"):
+            raise UserError(
+                f"{place} does not say which content of task {task_id!r} it scored (task_hash)."
+                " Evaluate it anew."
+            )
+        headline = headline_of(report, results[-1])
+        for line in task_lines(report, task_id, results):
+            interval = line.interval
+            ends = {
+                name: getattr(interval, name) if interval else None
+                for name in ("low", "high", "level")
+            }
+            # What nobody says is not claimed, but a headline ranks.
+            known = direction_of(results, line.name) or (
+                "higher" if line.name == headline else None
+            )
+            yield {
+                **of_run,
+                **ends,
+                "task": task_id,
+                "metric": line.name,
+                "is_headline": line.name == headline,
+                "value": line.value,
+                "n": line.n,
+                "n_undefined": line.n_undefined,
+                "direction": known,
+                "content_sha256": told["task_hash"],
+                "data_sha256": said(told, "data").get("sha256"),
+                "scored_as": canonical(said(told, "scored_as")),
+            }

@@ -21,8 +21,7 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, said, task_lines
-from medeval.reporting.pages import escaped
+from medeval.reporting.contents import Line, escaped, said, task_lines
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.

@@ -13,7 +13,7 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import LINE_CELLS, Line, said
+from medeval.reporting.contents import LINE_CELLS, Line, page, said
 from medeval.reporting.entries import (
     Entry,
     direction_of,
@@ -23,7 +23,6 @@ from medeval.reporting.entries import (
     ways_of,
 )
 from medeval.reporting.letters import SENTENCE, shared_letters
-from medeval.reporting.pages import page
 from medeval.scoring.compare import Difference
 
 Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]

@@ -14,7 +14,7 @@ from math import isclose
 from statistics import fmean
 
 from medeval.errors import UserError
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.benchmark_report import EvaluationResult
 from medeval.models.scores import DRAWS
 from medeval.scoring.compare import Difference, Verdict, corrected
 from medeval.scoring.paired import RATIOS, paired_differences

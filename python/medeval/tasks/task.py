@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.about import About
-    from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.benchmark_report import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
