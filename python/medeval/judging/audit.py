@@ -65,7 +65,7 @@ def audit(
 
     Args:
         judging: the answers and who judges them; `repeats` above 1 for the spread of repeats.
-        options: see `Judging.run`; all parts share its limit on cost.
+        options: see `Judging.execute`; all parts share its limit on cost.
         gate: likewise.
         on_progress: likewise.
         parts: which of `PARTS`; those that need more judges or repeats than there are say so.
@@ -79,7 +79,7 @@ def audit(
 
     Raises:
         UserError: a part is unknown, attacks are given and not tried, none of the answers was
-            rated, or as `Judging.run`.
+            rated, or as `Judging.execute`.
     """
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"There is no part {unknown[0]!r} of an audit. Take of {', '.join(PARTS)}.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +21,8 @@ from medeval.reporting.entries import (
     names_of,
     ways_of,
 )
-from medeval.reporting.letters import SENTENCE, shared_letters
-from medeval.scoring.compare import Difference
+from medeval.reporting.letters import SENTENCE, Compare, shared_letters
 
-Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
@@ -232,20 +229,18 @@ def leaderboards(
     """
     groups: list[list[BenchmarkReport]] = []
     for report in reports:
-        home = next((group for group in groups if _fits(group, report)), None)
-        if home is None:
-            groups.append([report])
-        else:
-            home.append(report)
-    known = [
+        home = next((group for group in groups if _fits(group, report)), [])
+        if not home:
+            groups.append(home)
+        home.append(report)
+    has_it = [
         by is None or all(by in scores for one in group for scores in one.task_scores.values())
         for group in groups
     ]
-    if not any(known):
-        known = [True] * len(groups)
+    # Where no table has it, the first one says so.
     boards = [
-        leaderboard(group, by=by if has_it else None, seed=seed, compare=compare)
-        for group, has_it in zip(groups, known, strict=True)
+        leaderboard(group, by=by if has or not any(has_it) else None, seed=seed, compare=compare)
+        for group, has in zip(groups, has_it, strict=True)
     ]
     return Boards(boards or [leaderboard([])], _reasons(groups))
 
@@ -297,7 +292,8 @@ def leaderboard(
         key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
     )
     values = [entry.cell(ranking, of_tasks).value for _, entry in named]
-    letters, why = _letters(dict(named), ranking, of_tasks, directions[ranking], seed, compare)
+    how = of_tasks, directions[ranking]
+    letters, why = shared_letters(dict(named), ranking, *how, seed=seed, compare=compare)
     rows = [
         Row(
             values.index(value) + 1,
@@ -373,28 +369,6 @@ def _reasons(groups: Sequence[Sequence[BenchmarkReport]]) -> list[str]:
                 f" ({' and '.join(ways)}): their scores cannot be compared."
             )
     return reasons
-
-
-def _letters(
-    entries: Mapping[str, Entry],
-    name: str,
-    tasks: Sequence[str],
-    direction: str,
-    seed: int,
-    compare: Compare | None,
-) -> tuple[dict[str, str], list[str]]:
-    """Return the letters of models by the ranking score, and why there are none."""
-    if len(entries) < 2:
-        return {}, []
-    if len(tasks) > 1:
-        return {}, [f"No letters: {name} is a mean over {len(tasks)} tasks."]
-    results = {one: entry.only.get(tasks[0]) for one, entry in entries.items()}
-    known = {one: result for one, result in results.items() if result}
-    if len(known) < len(results):
-        return {}, ["No letters: a report has several results of the task."]
-    reports = [entry.report for entry in entries.values()]
-    pairs = compare and partial(compare, reports, tasks[0], name)
-    return shared_letters(known, name, direction, seed=seed, compare=pairs)
 
 
 def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:

@@ -14,10 +14,13 @@ from math import isclose
 from statistics import fmean
 
 from medeval.errors import UserError
-from medeval.models.benchmark_report import EvaluationResult
+from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import DRAWS
+from medeval.reporting.entries import Entry
 from medeval.scoring.compare import Difference, Verdict, corrected
 from medeval.scoring.paired import RATIOS, paired_differences
+
+Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
 
 SENTENCE = (
     "Models that share a letter cannot be told apart: paired tests on the same items, p values"
@@ -29,34 +32,41 @@ _SIGNS = string.ascii_letters
 
 
 def shared_letters(
-    results: Mapping[str, EvaluationResult],
+    entries: Mapping[str, Entry],
     metric: str,
+    tasks: Sequence[str],
     direction: str,
     *,
     seed: int = 0,
-    compare: Callable[[], Sequence[Difference]] | None = None,
+    compare: Compare | None = None,
 ) -> tuple[dict[str, str], list[str]]:
     """Return the letters of models, and why some or all have none, in sentences.
 
     Args:
-        results: of one task by the model's name, the best first.
+        entries: the reports by the model's name, the best first.
         metric: by which they are compared.
+        tasks: those over which it is a mean; models are told apart on one task only.
         direction: which way it is better.
         seed: of resamples and exchanges.
         compare: returns the comparisons of all pairs, where results keep no scores of items.
     """
+    if len(entries) < 2:
+        return {}, []
+    if len(tasks) > 1:
+        return {}, [f"No letters: {metric} is a mean over {len(tasks)} tasks."]
     tested, untested = dict[str, EvaluationResult](), dict[str, list[str]]()
-    for name, result in results.items():
+    for name, entry in entries.items():
+        if (result := entry.only.get(tasks[0])) is None:
+            return {}, ["No letters: a report has several results of the task."]
         if reason := _why_untested(result, metric):
             untested.setdefault(reason, []).append(name)
         else:
             tested[name] = result
     why = [f"No letter for {', '.join(names)}: {reason}." for reason, names in untested.items()]
-    if len(results) < 2:
-        return {}, []
+    reports = [entry.report for entry in entries.values()]
     try:
-        if found := compare() if compare and not tested else ():
-            return _letters_of(found, list(results)), []
+        if found := compare(reports, tasks[0], metric) if compare and not tested else ():
+            return _letters_of(found, list(entries)), []
     except UserError as error:
         return {}, [f"No letters: {error}"]
     if len(tested) < 2:

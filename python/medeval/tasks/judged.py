@@ -90,10 +90,10 @@ def judge(
     gate: DataUseGuard | None = None,
     on_progress: OnJudging | None = None,
 ) -> JudgingResults:
-    """Have the answers of a run judged, and keep with the run who did; see `Judging.run`.
+    """Have the answers of a run judged, and keep with the run who did; see `Judging.execute`.
 
     Raises:
-        UserError: the task has no rubric, or as `Judging.run`.
+        UserError: the task has no rubric, or as `Judging.execute`.
     """
     from medeval.judging.running import verdicts_in
 
