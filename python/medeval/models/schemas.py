@@ -6,14 +6,10 @@ for the names under `properties`, which say on which side a key of a flat row be
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from enum import StrEnum
-from functools import cache
 from typing import Any
-
-from medeval.json_reader import fold_key
 
 Row = dict[str, Any]
 Schema = dict[str, Any]
@@ -42,11 +38,6 @@ _SCHEMAS: Mapping[str, tuple[Schema, Schema]] = {
     **{str(kind): schemas for kind, schemas in DEFAULT_SCHEMAS.items()},
     MULTIPLE_CHOICE: ({"required": ["question", "options"]}, {"required": ["answer"]}),
 }
-# These give the answer away, whether or not an output schema names them.
-_GOLD_KEY = re.compile(
-    r"answer_index|confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
-    r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
-)
 
 
 def task_type_of(value: object) -> TaskType | str:
@@ -155,66 +146,6 @@ def validate_rows(
                 validate_record_against_schema(row, schema, label, index)
         elif not isinstance(row.get("input"), Mapping):
             raise ValueError(f"{label}.input[{index}] is not a mapping: the row cannot be run")
-
-
-def answer_keys(
-    task_type: TaskType | str, input_schema: Schema, output_schema: Schema
-) -> Callable[[str], bool]:
-    """Return what tells whether a key gives the answer away, so that no model may see it.
-
-    That do the keys that the output schema names, the type's usual output and the usual names of
-    gold, in whatever case, with hyphens or spaces; unless the input schema names the key as it
-    stands.
-    """
-    gold = {fold_key(str(key)) for key in (*named_keys(output_schema), usual_target(task_type))}
-    shown = named_keys(input_schema)
-
-    @cache
-    def gives_it_away(key: str) -> bool:
-        folded = fold_key(str(key))
-        return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
-
-    return gives_it_away
-
-
-def split_rows(
-    rows: Sequence[Mapping[str, Any]],
-    task_type: TaskType | str,
-    input_schema: Schema,
-    output_schema: Schema,
-) -> tuple[list[Row], list[Row]]:
-    """Split rows into what a model is shown and what is expected of it, aligned.
-
-    A nested row says itself which is which; of its input the keys that give the answer away are
-    left out. In a flat row these are expected, and all else is shown. A row without an expected
-    output gets an empty one.
-
-    Raises:
-        ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
-            schemas name.
-    """
-    inputs: list[Row] = []
-    expected: list[Row] = []
-    both_name = named_keys(input_schema) & named_keys(output_schema)
-    gives_it_away = answer_keys(task_type, input_schema, output_schema)
-    given: Any
-    for index, row in enumerate(rows):
-        if is_nested(row):
-            given, wanted = row.get("input"), row.get("output")
-            for side, value in (("input", given), ("output", {} if wanted is None else wanted)):
-                if not isinstance(value, Mapping):
-                    raise ValueError(f"dataset.{side}[{index}] is not a mapping")
-            expected.append(dict(wanted or {}))
-        elif both := sorted(row.keys() & both_name):
-            raise ValueError(
-                f"dataset[{index}]: the input and the output schema both name {both}; write the"
-                " row as `input` and `output`"
-            )
-        else:
-            given = row
-            expected.append({key: value for key, value in row.items() if gives_it_away(key)})
-        inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
-    return inputs, expected
 
 
 def named_keys(schema: Mapping[str, Any]) -> set[str]:

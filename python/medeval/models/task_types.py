@@ -16,7 +16,7 @@ from pydantic import model_validator
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
 from medeval.models.rows import read_rows
-from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, split_rows, validate_rows
+from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, validate_rows
 from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class EvaluatedTask(MedicalTask):
             given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]
             validate_rows(rows, shown, expected, need_gold=True)
-            inputs, outputs = split_rows(rows, self.task_type, shown, expected)
+            inputs, outputs = self._split_rows(rows)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         self.dataset, self.inputs, self.expected_outputs = rows, inputs, outputs
