@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
 from medeval.models.rows import read_rows
-from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, validate_rows
+from medeval.models.schemas import (
+    LETTERS,
+    MULTIPLE_CHOICE,
+    Row,
+    is_nested,
+    letters_at,
+    letters_of,
+    options_of,
+    validate_rows,
+)
 from medeval.models.text_files import packaged_yaml
 
 if TYPE_CHECKING:

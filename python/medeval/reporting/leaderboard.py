@@ -14,14 +14,16 @@ from medeval.models.rows import table_for_spreadsheets
 from medeval.models.text_files import write_text
 from medeval.reporting.contents import LINE_CELLS, Line, page, said
 from medeval.reporting.entries import (
+    SENTENCE,
+    Compare,
     Entry,
     direction_of,
     hashes_of,
     known_ways,
     names_of,
+    shared_letters,
     ways_of,
 )
-from medeval.reporting.letters import SENTENCE, Compare, shared_letters
 
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}
