@@ -33,7 +33,7 @@ from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
-from medeval.models.rows import rows_from_csv
+from medeval.models.text_files import rows_from_csv
 from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_weights, sampled_interval
 from medeval.text import sha256_of

@@ -20,10 +20,9 @@ from pydantic import (
 
 from medeval.models.documents import FOR_READING, IF_GIVEN, Document, Identifier
 from medeval.models.medical_task import MedicalTask
-from medeval.models.rows import rows_from_csv, rows_to_csv, table_for_spreadsheets
 from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import SCORES, Finite, Interval, Moment, Scores, statistics_of, utc_now
-from medeval.models.text_files import Format
+from medeval.models.text_files import Format, rows_from_csv, rows_to_csv, table_for_spreadsheets
 
 # What the metadata of a result may say of each item, in their order.
 GOLD, VERDICTS, OUTCOMES = "item_gold", "item_verdicts", "item_outcomes"

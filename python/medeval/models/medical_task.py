@@ -26,7 +26,6 @@ from pydantic_core import to_jsonable_python
 
 from medeval.json_reader import fold_key
 from medeval.models.documents import IF_GIVEN, Document, Identifier
-from medeval.models.rows import mapped_rows, read_rows, rows_to_csv
 from medeval.models.schemas import (
     TASK_TYPES,
     Row,
@@ -41,7 +40,14 @@ from medeval.models.schemas import (
     usual_target,
     validate_rows,
 )
-from medeval.models.text_files import format_of, parse_mapping, read_text
+from medeval.models.text_files import (
+    format_of,
+    mapped_rows,
+    parse_mapping,
+    read_rows,
+    read_text,
+    rows_to_csv,
+)
 from medeval.text import sha256_of
 
 __all__ = ["MedicalTask", "TaskType"]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.rows import read_rows
 from medeval.models.schemas import (
     LETTERS,
     MULTIPLE_CHOICE,
@@ -25,7 +24,7 @@ from medeval.models.schemas import (
     options_of,
     validate_rows,
 )
-from medeval.models.text_files import packaged_yaml
+from medeval.models.text_files import packaged_yaml, read_rows
 
 if TYPE_CHECKING:
     from medeval.metrics.metric import Sample

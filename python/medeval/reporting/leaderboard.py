@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.rows import table_for_spreadsheets
-from medeval.models.text_files import write_text
+from medeval.models.text_files import table_for_spreadsheets, write_text
 from medeval.reporting.contents import LINE_CELLS, Line, page, said
 from medeval.reporting.entries import (
     SENTENCE,
@@ -210,11 +209,7 @@ class Boards:
 
 
 def leaderboards(
-    reports: Sequence[BenchmarkReport],
-    *,
-    by: str | None = None,
-    seed: int = 0,
-    compare: Compare | None = None,
+    reports: Sequence[BenchmarkReport], *, by: str | None = None, **how: Any
 ) -> Boards:
     """Set reports side by side: each in the first table that it can be compared with.
 
@@ -223,8 +218,7 @@ def leaderboards(
     Args:
         reports: as `leaderboard` takes them.
         by: the score that ranks, in each table that has it.
-        seed: of the tests behind the letters.
-        compare: as `leaderboard` takes it.
+        how: `seed` and `compare`, as `leaderboard` takes them.
 
     Raises:
         UserError: as `leaderboard`, but for content that differs; or no table has `by`.
@@ -241,7 +235,7 @@ def leaderboards(
     ]
     # Where no table has it, the first one says so.
     boards = [
-        leaderboard(group, by=by if has or not any(has_it) else None, seed=seed, compare=compare)
+        leaderboard(group, by=by if has or not any(has_it) else None, **how)
         for group, has in zip(groups, has_it, strict=True)
     ]
     return Boards(boards or [leaderboard([])], _reasons(groups))

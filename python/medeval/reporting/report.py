@@ -14,8 +14,7 @@ from medeval.errors import UserError
 from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import plot_name
-from medeval.models.rows import table_for_spreadsheets
-from medeval.models.text_files import write_text
+from medeval.models.text_files import table_for_spreadsheets, write_text
 from medeval.reporting.contents import (
     LINE_CELLS,
     Line,
