@@ -122,19 +122,6 @@ class Entry:
         size = sum(self._sizes[key] for key in keys)
         return Interval(low=low, high=high, level=LEVEL, method=METHOD, n=size)
 
-    def facts(self) -> dict[str, Any]:
-        """Return what the report says of its run."""
-        about = self.report.metadata
-        usages = [said(one.metadata, "usage") for one in self.report.detailed_results]
-        costs = [said(one, "all_calls").get("cost", one.get("cost")) for one in usages]
-        known = costs and all(cost is not None for cost in costs)
-        return {
-            "run_id": about.get("run_id"),
-            "made_at": self.report.timestamp,
-            "cost": str(sum(map(Decimal, costs))) if known else None,
-            "median_seconds": about.get("median_seconds"),
-        }
-
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
         made_of = self.made_of[task_id]
@@ -175,6 +162,20 @@ def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[st
         parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))
     means = np.concatenate(parts)
     return {name: means[:, column] for column, name in enumerate(names)}
+
+
+def facts_of(report: BenchmarkReport) -> dict[str, Any]:
+    """Return what a report says of its run."""
+    about, results = report.metadata, report.detailed_results
+    usages = [said(one.metadata, "usage") for one in results]
+    costs = [said(one, "all_calls").get("cost", one.get("cost")) for one in usages]
+    known = costs and all(cost is not None for cost in costs)
+    return {
+        "run_id": about.get("run_id"),
+        "made_at": report.timestamp,
+        "cost": str(sum(map(Decimal, costs))) if known else None,
+        "median_seconds": about.get("median_seconds"),
+    }
 
 
 def ways_of(result: EvaluationResult) -> dict[str, str]:
@@ -265,7 +266,7 @@ def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str,
 
 
 def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
-    cost = Entry(report).facts()["cost"]
+    cost = facts_of(report)["cost"]
     of_run = {
         "run_id": report.metadata["run_id"],
         "model": report.model_id,

@@ -17,6 +17,7 @@ from medeval.reporting.entries import (
     Compare,
     Entry,
     direction_of,
+    facts_of,
     hashes_of,
     known_ways,
     names_of,
@@ -299,7 +300,7 @@ def leaderboard(
             {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
             entry.report.model_id,
             letters=letters.get(name, ""),
-            **entry.facts(),
+            **facts_of(entry.report),
         )
         for value, (name, entry) in zip(values, named, strict=True)
     ]
