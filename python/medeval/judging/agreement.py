@@ -362,12 +362,11 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         count = np.isfinite(people).sum(axis=1)
         mean = np.nansum(people, axis=1) / np.where(count, count, nan)
         compared: list[tuple[str, str, Floats, Any]] = []
-        of_several = [("the jury's mean", jury)] * (len(judges) > 1)
-        for who, one in [*zip(judges, own.T, strict=True), *of_several]:
-            whose = "raters' mean" if len(raters) > 1 else "rater"
+        of_jury = [("the jury's mean", jury)] * (len(judges) > 1)
+        whose, pairs = "raters' mean" if len(raters) > 1 else "rater", [(0, n + 1) for n in raters]
+        for who, one in [*zip(judges, own.T, strict=True), *of_jury]:
             compared.append((who, whose, np.column_stack([one, mean]), [(0, 1)]))
             if len(raters) > 1:
-                pairs = [(0, n + 1) for n in raters]
                 compared.append((who, "each rater", np.column_stack([one, people]), pairs))
         if len(raters) > 1:
             compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))

@@ -29,7 +29,7 @@ from medeval.judging.prompt import (
     blocks_in,
     injection_signs,
 )
-from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
+from medeval.judging.rubric import Rubric, shipped_rubric, shipped_rubrics
 
 LOW = verdict(2, 2, 2)
 HIGH = verdict(5, 5, 5)
@@ -160,7 +160,7 @@ def test_the_example_of_the_page_runs(
     assert (tmp_path / "run" / "judgments.jsonl").is_file()
     (form,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "own.yaml").write_text(form)
-    assert read_rubric(tmp_path / "own.yaml").names == ("medication", "follow_up")
+    assert Rubric.read(tmp_path / "own.yaml").names == ("medication", "follow_up")
     for part in PARTS:
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():
