@@ -284,25 +284,26 @@ def leaderboard(
     directions[ranking] = directions[ranking] or "higher"
     sign = 1 if directions[ranking] == "lower" else -1
     of_tasks = columns[ranking]
+    cells = [{name: entry.cell(name, columns[name]) for name in columns} for entry in entries]
     named = sorted(
-        zip(names_of(reports), entries, strict=True),
-        key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
+        zip(names_of(reports), entries, cells, strict=True),
+        key=lambda one: (sign * (one[2][ranking].value or 0.0), one[0]),
     )
-    values = [entry.cell(ranking, of_tasks).value for _, entry in named]
-    how = of_tasks, directions[ranking]
-    letters, why = shared_letters(dict(named), ranking, *how, seed=seed, compare=compare)
+    values = [own[ranking].value for *_, own in named]
+    by_name, how = {name: entry for name, entry, _ in named}, (of_tasks, directions[ranking])
+    letters, why = shared_letters(by_name, ranking, *how, seed=seed, compare=compare)
     rows = [
         Row(
-            values.index(value) + 1,
+            values.index(own[ranking].value) + 1,
             name,
-            {column: entry.cell(column, columns[column]) for column in columns},
+            own,
             entry.failed,
             {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
             entry.report.model_id,
             letters=letters.get(name, ""),
             **facts_of(entry.report),
         )
-        for value, (name, entry) in zip(values, named, strict=True)
+        for name, entry, own in named
     ]
     notes = [*([SENTENCE] if letters else []), *why, *_notes(entries, columns, rows)]
     return Leaderboard(
