@@ -367,6 +367,13 @@ class JudgingResults:
         cost: Decimal | None = total(judge.cost for judge in self.judges)
         return cost
 
+    def by_item(self) -> dict[str, list[SubjectResult]]:
+        """Return the answers to each question, in the order in which they came."""
+        found: dict[str, list[SubjectResult]] = {}
+        for one in self.subjects:
+            found.setdefault(one.subject.id, []).append(one)
+        return found
+
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.
 

@@ -24,11 +24,11 @@ from medeval.reporting.entries import (
     shared_letters,
     ways_of,
 )
+from medeval.reporting.report import format_named
 
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
-_OTHER_NAMES = {"markdown": "md", "htm": "html"}
 _HEADER = (
     *("rank", "model", "score", *LINE_CELLS, "n_tasks", "direction", "tasks", "letters"),
     *("content_sha256", "data_sha256", "run", "made_at", "cost", "median_seconds"),
@@ -191,11 +191,8 @@ class Boards:
         Raises:
             UserError: there is no such format.
         """
-        kind = form.strip().lower().removeprefix(".")
-        kind = _OTHER_NAMES.get(kind, kind)
-        if kind not in FORMATS:
-            told = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
-            raise UserError(told)
+        otherwise = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
+        kind = format_named(form, FORMATS, otherwise)
         if kind != "csv":
             return page(f"board.{kind}", of=self)
         return table_for_spreadsheets(

@@ -123,16 +123,17 @@ def write_report(
     write_text(place, text if text.endswith("\n") else text + "\n")
 
 
-def format_named(name: str) -> str:
+def format_named(name: str, formats: Sequence[str] = FORMATS, otherwise: str = "") -> str:
     """Return a format under its usual name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, in the words of `otherwise` if they are given.
     """
     asked = name.strip().lower().removeprefix(".")
     chosen = _OTHER_NAMES.get(asked, asked)
-    if chosen not in FORMATS:
-        raise UserError(f"Unknown report format {name!r}. Use one of {', '.join(FORMATS)}.")
+    if chosen not in formats:
+        told = f"Unknown report format {name!r}. Use one of {', '.join(formats)}."
+        raise UserError(otherwise or told)
     return chosen
 
 

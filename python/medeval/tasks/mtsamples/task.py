@@ -305,9 +305,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
-        statuses: dict[str, list[str]] = {}
-        for one in results.subjects:
-            statuses.setdefault(one.subject.id, []).append(one.judge_status)
+        items = results.by_item().items()
+        statuses = {item: [one.judge_status for one in own] for item, own in items}
         asked = [self._by_id[item] for item in statuses]
         groupings = [
             {
