@@ -102,13 +102,13 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
 
 def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as scripts usually do: all in memory, one file at the end."""
-    from medeval.judging.jury import Judge
     from medeval.judging.prompt import JudgePrompt, Subject
     from medeval.judging.rubric import shipped_rubric
 
     # The same prompts and parameters; making them is not among what is measured.
     rubric = shipped_rubric(RUBRIC)
-    parameters: dict[str, Any] = Judge(JUDGES[0]).all_parameters(rubric)
+    parameters: dict[str, Any] = {"temperature": 0, "max_completion_tokens": 1024}
+    parameters["response_format"] = rubric.response_format()
     subjects = (Subject(f"{n:05}", question(n), PLAN, REFERENCE, "open") for n in range(count))
     prompts = [JudgePrompt(rubric).messages(subject, 0) for subject in subjects]
 

@@ -30,6 +30,8 @@ from medeval.adapters.lm_eval import FolderScores
 _scores = FolderScores(__file__)
 dataset = _scores.dataset
 process_results = _scores.process_results'''
+# Before the name of a function of the code beside a description, which the harness knows by a tag.
+_FUNCTION = "!function:"
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
 
 
@@ -69,16 +71,16 @@ def write_task(
     lines = [json.dumps(_document(item), ensure_ascii=False) + "\n" for item in items]
     about = {
         "task": f"medeval_{task.name}",
-        "custom_dataset": _Function("dataset"),
+        "custom_dataset": f"{_FUNCTION}dataset",
         "dataset_kwargs": {},
         "test_split": "test",
         "output_type": "generate_until",
         "doc_to_text": "{{prompt}}",
         "doc_to_target": "",
-        "process_results": _Function("process_results"),
+        "process_results": f"{_FUNCTION}process_results",
         "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": 2048},
         "metric_list": [
-            {"metric": one, "aggregation": _Function(_identifier(one)), "higher_is_better": True}
+            {"metric": one, "aggregation": _FUNCTION + _identifier(one), "higher_is_better": True}
             for one in scored
         ],
         "metadata": {"version": task.prompt_version},
@@ -90,22 +92,10 @@ def write_task(
     write_text(place / _DOCUMENTS, "".join(lines))
     write_text(place / _ABOUT, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     write_text(place / _CODE, "\n".join(code) + "\n")
-    described = yaml.dump(about, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    described = yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
+    described = described.replace(f"'{_FUNCTION}", "!function 'medeval_scores.")
     write_text(place / f"medeval_{task.name}.yaml", described)
     return place
-
-
-class _Function(str):
-    """A function of the code beside the description, which the harness knows by a tag."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes functions with their tag."""
-
-
-_Dumper.add_representer(
-    _Function, lambda dumper, name: dumper.represent_scalar("!function", f"medeval_scores.{name}")
-)
 
 
 class FolderScores:

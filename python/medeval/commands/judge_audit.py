@@ -50,7 +50,7 @@ def judge_audit(**given: Any) -> None:
     """
     from medeval.judging import audit
     from medeval.judging.agreement import read_human_ratings
-    from medeval.judging.injection import AttackFile
+    from medeval.judging.prompt import AttackFile
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
 
@@ -118,7 +118,7 @@ def _audited(record: RunRecord | None, given: Mapping[str, Any]) -> Judging:
         UserError: the run's task is not judged, or there is no judge.
     """
     if record is None:
-        from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
+        from medeval.judging.prompt import WEAK_ANSWERS, WeakAnswers
         from medeval.judging.running import Judging
 
         weak = WeakAnswers.read(WEAK_ANSWERS)

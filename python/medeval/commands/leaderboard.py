@@ -77,7 +77,7 @@ def publish(**given: Any) -> None:
     They become rows of results.published_scores; `dbt build --select results` ranks them.
     """
     from medeval.published import replace_runs
-    from medeval.reporting.publish import published_rows
+    from medeval.reporting.entries import published_rows
 
     rows = published_rows(whole_reports(given["runs"]))
     for run_id, before in replace_runs(rows, given["target"]).items():

@@ -109,7 +109,7 @@ def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
     Raises:
         UserError: the data are not there any more, or are others.
     """
-    from medeval.models.evaluation_result import GOLD, VERDICTS
+    from medeval.models.benchmark_report import GOLD, VERDICTS
     from medeval.reporting.contents import may_show_text
 
     results = report.detailed_results
@@ -128,8 +128,7 @@ def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
 
 def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:
     """Return what a report does not say itself: of its benchmarks, and of its run's options."""
-    tasks = [*report.task_scores, *(each.task_id for each in report.detailed_results)]
-    abouts = {task: registry.about(task) for task in dict.fromkeys(tasks)}
+    abouts = {task: registry.about(task) for task in report.results_by_task()}
     return {"abouts": abouts, "asked_with": options_of(folder)}
 
 

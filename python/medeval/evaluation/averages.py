@@ -12,9 +12,9 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.scores import LEVEL
+from medeval.models.scores import LEVEL, Interval
 from medeval.models.text_files import packaged_yaml
-from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
+from medeval.reporting.entries import Entry
 
 CategoryMap = Mapping[str, Sequence[str]]
 CATEGORIES: CategoryMap = packaged_yaml("medeval.evaluation", "categories")
@@ -128,29 +128,26 @@ class Scoring:
             "outcomes": dict(outcomes),
             "categories": used,
             "combined": combined,
-            "intervals": self._intervals(report, used, combined),
+        }
+        entry = Entry(report)  # of what is said until here
+        having = {
+            name: [task_id for task_id, scores in report.task_scores.items() if name in scores]
+            for name in report.overall_scores
+        }
+        overall = {name: entry.interval(name, tasks) for name, tasks in having.items()}
+        rolled = {
+            task_id: _known({name: entry.interval(name, [task_id]) for name in made})
+            for task_id, made in entry.made_of.items()
+        }
+        report.metadata |= {
+            "intervals": {
+                "overall_scores": _known(overall),
+                "task_scores": {task_id: known for task_id, known in rolled.items() if known},
+            },
             "validation_errors": list(dict.fromkeys(errors)),
         }
 
-    def _intervals(
-        self,
-        report: BenchmarkReport,
-        used: Mapping[str, Mapping[str, Sequence[str]]],
-        combined: Mapping[str, Any] | None,
-    ) -> dict[str, dict[str, Any]]:
-        """Return the intervals of overall scores, and of what is rolled up within tasks."""
-        tasks: dict[str, TaskScores] = {}
-        rolled: dict[str, dict[str, Any]] = {}
-        for result in report.detailed_results:
-            task_id, scores = result.task_id, report.task_scores[result.task_id]
-            made_of = made_of_others(scores, used.get(task_id, {}), combined)
-            task = tasks[task_id] = TaskScores(result, made_of, self.draws, self.seed)
-            found = {name: mean_interval([task], name) for name in made_of}
-            if known := {name: one.model_dump() for name, one in found.items() if one}:
-                rolled[task_id] = known
-        overall: dict[str, Any] = {}
-        for name in report.overall_scores:
-            having = [tasks[task_id] for task_id, one in report.task_scores.items() if name in one]
-            if interval := mean_interval(having, name):
-                overall[name] = interval.model_dump()
-        return {"overall_scores": overall, "task_scores": rolled}
+
+def _known(intervals: Mapping[str, Interval | None]) -> dict[str, dict[str, Any]]:
+    """Return the intervals that there are, as metadata keep them."""
+    return {name: one.model_dump() for name, one in intervals.items() if one}

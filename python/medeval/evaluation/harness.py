@@ -21,9 +21,8 @@ from medeval.evaluation.task_registry import TaskRegistry
 from medeval.inference.types import Ledger, Outcome, digest
 from medeval.metrics.metric import text_of
 from medeval.metrics.registry import MetricRegistry, default_registry
-from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.documents import described
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids, task_hash
 from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import DRAWS

@@ -214,8 +214,7 @@ class ModelRunner:
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
     ) -> LoadedModel:
-        from medeval.evaluation.model_endpoints import ApiModel, ChatModel
-        from medeval.evaluation.model_huggingface import HuggingFaceModel
+        from medeval.evaluation.model_types import ApiModel, ChatModel, HuggingFaceModel
 
         if model_type not in MODEL_TYPES:
             known = ", ".join(MODEL_TYPES)

@@ -14,8 +14,14 @@ from typing import Any
 
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask
-from medeval.models.multiple_choice import LETTERS, options_of
-from medeval.models.schemas import MULTIPLE_CHOICE, Row, named_keys, required_keys
+from medeval.models.schemas import (
+    LETTERS,
+    MULTIPLE_CHOICE,
+    Row,
+    named_keys,
+    options_of,
+    required_keys,
+)
 from medeval.models.text_files import packaged_yaml
 from medeval.text import split_thinking
 

@@ -25,13 +25,15 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from medeval.errors import UserError
 from medeval.files import read_text
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
-from medeval.models.rows import rows_from_csv
+from medeval.models.text_files import rows_from_csv
 from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_weights, sampled_interval
 from medeval.text import sha256_of
@@ -76,8 +78,6 @@ def agreement(results: JudgingResults) -> list[dict[str, Any]]:
 
 def score_array(results: JudgingResults, dimension: str) -> Floats:
     """Return the scores of a dimension, shape (answers, judges, repeats), NaN for a gap."""
-    import numpy as np
-
     judges = {judge.judge: place for place, judge in enumerate(results.judges)}
     rows = [each.judgments for each in results.subjects]
     repeats = max((one["repeat"] + 1 for row in rows for one in row), default=1)
@@ -103,8 +103,6 @@ def agreement_of(scores: Floats, groups: Sequence[Sequence[int]], seed: int) -> 
     Returns:
         `answers` with scores of a whole group, and for each of `STATISTICS` an interval.
     """
-    import numpy as np
-
     has_score = np.isfinite(scores)
     is_shared = np.any([has_score[:, own].sum(axis=1) >= 2 for own in groups], axis=0)
     is_whole = np.any([has_score[:, own].all(axis=1) for own in groups], axis=0)
@@ -137,8 +135,6 @@ def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
     Returns:
         Shape (resamples,) for each of `STATISTICS`; of more than two raters kappa is NaN.
     """
-    import numpy as np
-
     first, second = np.triu_indices(scores.shape[1], k=1)
     apart = np.abs(scores[:, first] - scores[:, second])
     pairs = weights @ np.isfinite(apart).sum(axis=1)
@@ -153,8 +149,6 @@ def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
 
 def _of_whole_items(scores: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Return kappa, ICC(2,1) and ICC(3,k), from the analysis of variance of items by raters."""
-    import numpy as np
-
     n, k = weights.sum(axis=1), scores.shape[1]
     nothing = np.full(len(weights), np.nan)
     if not len(scores) or k < 2:
@@ -180,8 +174,6 @@ def _of_whole_items(scores: Floats, weights: Floats) -> tuple[Floats, Floats, Fl
 
 def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
     """Return Krippendorff's alpha; NaN without an item of two scores, or with one value only."""
-    import numpy as np
-
     given = np.isfinite(scores).sum(axis=1)
     scores, weights = np.round(scores[given >= 2], 9), weights[:, given >= 2]
     values = np.unique(scores[np.isfinite(scores)])
@@ -206,8 +198,6 @@ def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
     """Return a ratio; NaN where the whole is nothing."""
-    import numpy as np
-
     ratios = np.full(part.shape, np.nan)
     np.divide(part, whole, out=ratios, where=np.abs(whole) > _NOTHING)
     return ratios
@@ -248,8 +238,6 @@ class HumanRatings:
 
     def matrix(self, answers: Sequence[Answer], dimension: str) -> Floats:
         """Return the scores of a dimension, shape (answers, raters), NaN where there is none."""
-        import numpy as np
-
         keys = [[(answer, rater, dimension) for rater in self.raters] for answer in answers]
         scores = [[self.scores.get(key, nan) for key in row] for row in keys]
         return np.array(scores, np.float64).reshape(len(answers), len(self.raters))
@@ -356,7 +344,6 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
     Raises:
         UserError: none of the answers was rated.
     """
-    import numpy as np
 
     def with_reward(scores: Any) -> Floats:
         """Return scores by dimension, and behind them their mean; NaN where one is missing."""
@@ -375,12 +362,11 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         count = np.isfinite(people).sum(axis=1)
         mean = np.nansum(people, axis=1) / np.where(count, count, nan)
         compared: list[tuple[str, str, Floats, Any]] = []
-        of_several = [("the jury's mean", jury)] * (len(judges) > 1)
-        for who, one in [*zip(judges, own.T, strict=True), *of_several]:
-            whose = "raters' mean" if len(raters) > 1 else "rater"
+        of_jury = [("the jury's mean", jury)] * (len(judges) > 1)
+        whose, pairs = "raters' mean" if len(raters) > 1 else "rater", [(0, n + 1) for n in raters]
+        for who, one in [*zip(judges, own.T, strict=True), *of_jury]:
             compared.append((who, whose, np.column_stack([one, mean]), [(0, 1)]))
             if len(raters) > 1:
-                pairs = [(0, n + 1) for n in raters]
                 compared.append((who, "each rater", np.column_stack([one, people]), pairs))
         if len(raters) > 1:
             compared.append(("each rater", "other raters", people, [*combinations(raters, 2)]))

@@ -11,18 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import money
 from medeval.inference.run import RunConfig
 from medeval.inference.types import total
-from medeval.judging import injection, prompt
+from medeval.judging import prompt
 from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
 from medeval.judging.jury import Jury
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults, mean_of
+from medeval.judging.results import JudgingResults
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
+from medeval.metrics.metric import mean_of
 from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_interval
 
@@ -52,7 +55,7 @@ def audit(
     on_progress: OnJudging | None = None,
     *,
     parts: Sequence[str] = PARTS,
-    attacks: injection.AttackFile | None = None,
+    attacks: prompt.AttackFile | None = None,
     human: HumanRatings | None = None,
 ) -> dict[str, Any]:
     """Audit judges on answers, and return a report that is JSON.
@@ -62,7 +65,7 @@ def audit(
 
     Args:
         judging: the answers and who judges them; `repeats` above 1 for the spread of repeats.
-        options: see `Judging.run`; all parts share its limit on cost.
+        options: see `Judging.execute`; all parts share its limit on cost.
         gate: likewise.
         on_progress: likewise.
         parts: which of `PARTS`; those that need more judges or repeats than there are say so.
@@ -76,7 +79,7 @@ def audit(
 
     Raises:
         UserError: a part is unknown, attacks are given and not tried, none of the answers was
-            rated, or as `Judging.run`.
+            rated, or as `Judging.execute`.
     """
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"There is no part {unknown[0]!r} of an audit. Take of {', '.join(PARTS)}.")
@@ -125,10 +128,10 @@ def audit(
             controls = part_of(part, subjects=control_subjects(judging.subjects))
             report["effects"] += sanity(controls)
         elif part == ATTACKS:
-            tried = attacks or injection.AttackFile.read(injection.SHIPPED_ATTACKS)
-            weak = injection.WeakAnswers.read(injection.WEAK_ANSWERS).subjects
+            tried = attacks or prompt.AttackFile.read(prompt.SHIPPED_ATTACKS)
+            weak = prompt.WeakAnswers.read(prompt.WEAK_ANSWERS).subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
-            subjects = injection.attacked(weak, tried.attacks, judging.rubric)
+            subjects = prompt.attacked(weak, tried.attacks, judging.rubric)
             results = part_of(f"{ATTACKS}-{tried.sha256[:12]}", subjects=subjects)
             report[part] = {
                 judge.judge: moves(results, judge.judge, weak, tried.attacks)
@@ -161,8 +164,6 @@ def repeat_spread(results: JudgingResults) -> Effects:
     The mean over answers of the standard deviation of its repeats, and the share of answers on
     which all repeats agree.
     """
-    import numpy as np
-
     for place, judge in enumerate(results.judges):
         for name in results.prompt.rubric.names:
             scores = score_array(results, name)[:, place]
@@ -184,8 +185,6 @@ def variant_shift(part: str, standard: JudgingResults, other: JudgingResults) ->
         standard: the usual prompt.
         other: the same answers by another; some of the judges may be missing.
     """
-    import numpy as np
-
     before = [judge.judge for judge in standard.judges]
     columns = [before.index(judge.judge) for judge in other.judges]
     for name in standard.prompt.rubric.names:
@@ -205,8 +204,6 @@ def length_bias(results: JudgingResults) -> Effects:
     A good answer is often a longer one, so the correlation is also given with the overlap of words
     with the reference held fixed (partial, by ranks).
     """
-    import numpy as np
-
     names = results.prompt.rubric.names
     rows = [
         [
@@ -233,7 +230,6 @@ def _spearman(rows: Floats) -> float | None:
 
     With a third column it is the partial one: the ranks of the third are held fixed.
     """
-    import numpy as np
     from scipy.stats import rankdata  # type: ignore[import-untyped]
 
     if len(rows) <= rows.shape[1] or (rows == rows[0]).all(axis=0).any():
@@ -250,7 +246,7 @@ def moves(
     results: JudgingResults,
     judge: str,
     subjects: Sequence[Subject],
-    attacks: Sequence[injection.Attack],
+    attacks: Sequence[prompt.Attack],
 ) -> dict[str, Any]:
     """Return what each attack did to the reward that a judge gives.
 
@@ -279,7 +275,7 @@ def moves(
         )
         for each in results.subjects
     }
-    usual = [f"{subject.name}{injection.BETWEEN}" for subject in subjects]
+    usual = [f"{subject.name}{prompt.BETWEEN}" for subject in subjects]
     rows: dict[str, dict[str, Any]] = {}
     for attack in attacks:
         rewards = [(given[name], given[f"{name}{attack.id}"]) for name in usual]

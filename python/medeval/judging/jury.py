@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -96,12 +97,6 @@ class Judge:
             )
         return known[0]
 
-    def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
-        """Return what is asked for, before an endpoint refuses some of it."""
-        tokens = 4096 if _REASONING.search(self.model) else 1024
-        asked = {"temperature": 0, "max_completion_tokens": tokens}
-        return {**asked, "response_format": rubric.response_format()}
-
     def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
         """Return what the runner asks.
 
@@ -113,60 +108,59 @@ class Judge:
 
         if self.function is not None and self.model == LOCAL:
             raise UserError(f"{LOCAL!r} is the rule that is built in. Give the function a name.")
-        function = LocalJudge(rubric) if self.is_rule else self.function
+        function = partial(rule_reply, rubric) if self.is_rule else self.function
         if function is not None:
             return PythonModel(function, self.model, gate, purpose="judgment", timeout=self.timeout)
+        tokens = 4096 if _REASONING.search(self.model) else 1024
+        asked = {"temperature": 0, "max_completion_tokens": tokens}
         return OpenAIModel(
             self.endpoint,
             self.model,
             gate,
-            parameters=self.all_parameters(rubric),
+            parameters={**asked, "response_format": rubric.response_format()},
             key_variable=self.key_name(),
             timeout=self.timeout,
             purpose="judgment",
         )
 
 
-@dataclass(frozen=True)
-class LocalJudge:
-    """A judge that is a rule: the overlap of the answer's words with the reference's.
+def rule_scores(rubric: Rubric, reference: str, answer: str) -> dict[str, float | None]:
+    """Return the scores of the judge that is a rule: how far words of answer and reference overlap.
 
     It costs nothing, sends nothing and always says the same, so it shows that a set-up works before
     a model is paid. It knows no medicine; its scores are no result.
 
-    Attributes:
+    Args:
         rubric: each dimension names the kind of overlap that it is graded by.
+        reference: without it there are no scores.
+        answer: that is judged.
     """
+    from medeval.metrics.matching import tokens
 
-    rubric: Rubric
+    wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
+    if not wanted:
+        return dict.fromkeys(rubric.names)
+    sizes: dict[str, float] = {"precision": given.total() or 1, "recall": wanted.total()}
+    sizes["f1"] = (given.total() + wanted.total()) / 2
+    low, common = rubric.low, (wanted & given).total()
+    # Half up, so that the scale has no gap at its middle.
+    return {
+        each.name: low + int((rubric.high - low) * (common / sizes[each.overlap]) + 0.5)
+        for each in rubric.dimensions
+    }
 
-    def __call__(self, item: Sample) -> str:
-        """Return the reply to a prompt; without a reference in it there are no scores."""
-        from medeval.judging.prompt import blocks_in, marker_in
 
-        blocks = blocks_in(item.messages)
-        scores = self.scores(blocks.get("reference", ""), blocks["answer"])
-        verdict = {
-            each.name: {"explanation": f"{each.overlap} of words", "score": scores[each.name]}
-            for each in self.rubric.dimensions
-        }
-        return f"{marker_in(item.messages)}\n{json.dumps(verdict)}"
+def rule_reply(rubric: Rubric, item: Sample) -> str:
+    """Return the rule's reply to a prompt."""
+    from medeval.judging.prompt import blocks_in, marker_in
 
-    def scores(self, reference: str, answer: str) -> dict[str, float | None]:
-        """Return the score of each dimension; None without a reference."""
-        from medeval.metrics.matching import tokens
-
-        wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
-        if not wanted:
-            return dict.fromkeys(self.rubric.names)
-        sizes: dict[str, float] = {"precision": given.total() or 1, "recall": wanted.total()}
-        sizes["f1"] = (given.total() + wanted.total()) / 2
-        low, common = self.rubric.low, (wanted & given).total()
-        # Half up, so that the scale has no gap at its middle.
-        return {
-            each.name: low + int((self.rubric.high - low) * (common / sizes[each.overlap]) + 0.5)
-            for each in self.rubric.dimensions
-        }
+    blocks = blocks_in(item.messages)
+    scores = rule_scores(rubric, blocks.get("reference", ""), blocks["answer"])
+    verdict = {
+        each.name: {"explanation": f"{each.overlap} of words", "score": scores[each.name]}
+        for each in rubric.dimensions
+    }
+    return f"{marker_in(item.messages)}\n{json.dumps(verdict)}"
 
 
 class Jury(BaseModel, extra="forbid", frozen=True):

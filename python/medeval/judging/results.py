@@ -20,11 +20,11 @@ from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line, money
 from medeval.inference.run import Progress
 from medeval.inference.types import Outcome, total
-from medeval.judging.injection import injection_signs
 from medeval.judging.jury import LOCAL, Pooling
-from medeval.judging.prompt import JudgePrompt, Subject
+from medeval.judging.prompt import JudgePrompt, Subject, injection_signs
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import OF_VERDICTS, Status, Verdict, read_verdict
+from medeval.metrics.metric import mean_of
 from medeval.text import split_thinking, whole
 
 Scores = Mapping[str, float | None]
@@ -87,12 +87,6 @@ def helm_jury_score(verdicts: Iterable[tuple[Status, Scores]]) -> float:
     complete = (scores.values() for status, scores in verdicts if status == "ok")
     given = [int(score) for scores in complete for score in scores if score is not None]
     return fmean(given) if given else 1.0
-
-
-def mean_of(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that there are; None if there is none."""
-    given = [value for value in values if value is not None]
-    return fmean(given) if given else None
 
 
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:
@@ -314,37 +308,36 @@ def subject_results(
     found: dict[str, list[Judgment]] = defaultdict(list)
     for one in (judgment for judge in judges for judgment in judge.judgments):
         found[f"{one['id']}#{one['sample']}"].append(one)
-    return [_subject_result(one, found[one.name], rubric) for one in subjects]
-
-
-def _subject_result(
-    subject: Subject, judgments: Sequence[Judgment], rubric: Rubric
-) -> SubjectResult:
-    """Return what the judgments on an answer come to; those of a judge stand together."""
-    by_judge = [[*own] for _, own in groupby(judgments, itemgetter("judge"))]
-    rewards = [combined(own) for own in by_judge]
-    # One complete verdict is enough for a score.
-    statuses = (each["status"] for each in judgments)
-    status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
-    if subject.blank_reason:
-        # The answer itself earns nothing; no judge failed on it.
-        status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
-    shares = pooled(rewards)
-    return SubjectResult(
-        subject,
-        combined(rewards)["reward"],
-        *(shares["mean"], shares["median"], shares["trimmed_mean"]),
-        judge_status=status,
-        reason=subject.blank_reason or None,
-        scores={
-            name: mean_of(mean_of(one["scores"].get(name) for one in own) for own in by_judge)
-            for name in rubric.names
-        },
-        helm_jury_score=helm_jury_score((one["status"], one["scores"]) for one in judgments),
-        judges_used=len({one["judge"] for one in judgments if one["status"] != "failed"}),
-        injection_signs=injection_signs(subject.answer, rubric),
-        judgments=judgments,
-    )
+    results = []
+    for subject in subjects:
+        judgments = found[subject.name]
+        # Those of a judge stand together.
+        by_judge = [[*own] for _, own in groupby(judgments, itemgetter("judge"))]
+        rewards = [combined(own) for own in by_judge]
+        # One complete verdict is enough for a score.
+        statuses = (each["status"] for each in judgments)
+        status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
+        if subject.blank_reason:
+            # The answer itself earns nothing; no judge failed on it.
+            status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
+        shares = pooled(rewards)
+        result = SubjectResult(
+            subject,
+            combined(rewards)["reward"],
+            *(shares["mean"], shares["median"], shares["trimmed_mean"]),
+            judge_status=status,
+            reason=subject.blank_reason or None,
+            scores={
+                name: mean_of(mean_of(one["scores"].get(name) for one in own) for own in by_judge)
+                for name in rubric.names
+            },
+            helm_jury_score=helm_jury_score((one["status"], one["scores"]) for one in judgments),
+            judges_used=len({one["judge"] for one in judgments if one["status"] != "failed"}),
+            injection_signs=injection_signs(subject.answer, rubric),
+            judgments=judgments,
+        )
+        results.append(result)
+    return results
 
 
 @dataclass(frozen=True)
@@ -373,6 +366,13 @@ class JudgingResults:
         """What judging cost; None as soon as a part of it is unknown."""
         cost: Decimal | None = total(judge.cost for judge in self.judges)
         return cost
+
+    def by_item(self) -> dict[str, list[SubjectResult]]:
+        """Return the answers to each question, in the order in which they came."""
+        found: dict[str, list[SubjectResult]] = {}
+        for one in self.subjects:
+            found.setdefault(one.subject.id, []).append(one)
+        return found
 
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.

@@ -155,10 +155,6 @@ def shipped_rubric(name: str) -> Rubric:
     return Rubric.read(_FOLDER / f"{name}.yaml")
 
 
-# A rubric from a file of one's own, in the form of those in `rubrics`.
-read_rubric = Rubric.read
-
-
 def named_rubric(name: str, folder: Path = Path()) -> Rubric:
     """Return a rubric by its name or file; a name that is shipped wins.
 

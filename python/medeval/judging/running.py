@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending, longest_reply_under
@@ -77,13 +78,17 @@ class Judging:
     variant: Variant = STANDARD
     answering_model: str = ""
 
-    def run(
+    def run(self, *given: Any, **more: Any) -> JudgingResults:
+        """Have the answers judged, and wait for the end; see `execute`."""
+        return asyncio.run(self.execute(*given, **more))
+
+    async def execute(
         self,
         config: RunConfig | None = None,
         gate: DataUseGuard | None = None,
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
-        """Have the answers judged, and wait for the end.
+        """Have the answers judged.
 
         Started again, it goes on where it was: no call that brought a reply is made twice. A judge
         that cannot be reached costs the others nothing; the results say so, and so do those that
@@ -99,15 +104,6 @@ class Judging:
             UserError: there is no key or text may not be sent to one of the judges (then nobody is
                 asked anything), the folder holds another judging, or the disk is full.
         """
-        return asyncio.run(self.execute(config, gate, on_progress))
-
-    async def execute(
-        self,
-        config: RunConfig | None = None,
-        gate: DataUseGuard | None = None,
-        on_progress: OnJudging | None = None,
-    ) -> JudgingResults:
-        """Do what `run` does, within a loop that is there already."""
         config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
         models = [judge.provider(self.rubric, gate) for judge, *_ in self._seats]
@@ -128,7 +124,11 @@ class Judging:
             )
             for (judge, record, journal), model in zip(self._seats, models, strict=True)
         ]
-        config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
+
+        def can_read(item: Sample, text: str) -> bool:
+            return read_verdict(text, self.rubric, marker_in(item.messages)).status != "failed"
+
+        config = replace(config, can_read=can_read, follow_up=self._ask_further)
         samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
         for (judge, *_), run in zip(self._seats, runs, strict=True):
@@ -202,10 +202,6 @@ class Judging:
     def _item(self, subject: Subject, sample: int) -> Sample:
         messages = self.prompt.messages(subject, sample)
         return Sample(subject.name, messages, subject.data_class, sample)
-
-    def _can_read(self, item: Sample, text: str) -> bool:
-        verdict = read_verdict(text, self.rubric, marker_in(item.messages))
-        return verdict.status != "failed"
 
     def _ask_further(self, item: Sample, line: Line) -> Sample | None:
         """Return the re-ask of an incomplete verdict, if there may be one more.

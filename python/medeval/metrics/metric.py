@@ -52,6 +52,12 @@ def text_of(value: object) -> str:
     return str(value)
 
 
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that there are; None if there is none."""
+    given = [value for value in values if value is not None]
+    return fmean(given) if given else None
+
+
 def rationale_of(record: Mapping[str, Any]) -> str:
     """Return the reasons given in a record: its `explanation`, else its `rationale`."""
     return text_of(record.get("explanation")) or text_of(record.get("rationale"))
@@ -148,8 +154,7 @@ class Metric:
         is_share = self.binary or self.direction != "neither"
         column = Ratio(records, is_share=is_share, reason=self.undefined)
         if self.coverage is not None:
-            known = [share for item in items if (share := self.coverage(item)) is not None]
-            column.coverage = fmean(known) if known else None
+            column.coverage = mean_of(map(self.coverage, items))
         return column
 
 

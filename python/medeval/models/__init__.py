@@ -6,13 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from medeval.models.benchmark_report import BenchmarkReport
-    from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
     from medeval.models.medical_task import MedicalTask, TaskType
     from medeval.models.scores import Interval
 
 __all__ = ["BenchmarkReport", "EvaluationResult", "Interval", "MedicalTask", "TaskType"]
-_MODULES = ("scores", "medical_task", "evaluation_result", "benchmark_report")
+_MODULES = ("scores", "medical_task", "benchmark_report")
 
 
 def __getattr__(name: str) -> Any:

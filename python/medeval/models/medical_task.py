@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,26 +24,39 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
+from medeval.json_reader import fold_key
 from medeval.models.documents import IF_GIVEN, Document, Identifier
-from medeval.models.rows import mapped_rows, read_rows, rows_to_csv
 from medeval.models.schemas import (
     TASK_TYPES,
     Row,
     Schema,
     TaskType,
-    answer_keys,
     ensure_task_schemas,
+    is_nested,
     missing_keys,
+    named_keys,
     required_keys,
-    split_rows,
     task_type_of,
     usual_target,
     validate_rows,
 )
-from medeval.models.text_files import format_of, parse_mapping, read_text
+from medeval.models.text_files import (
+    format_of,
+    mapped_rows,
+    parse_mapping,
+    read_rows,
+    read_text,
+    rows_to_csv,
+)
 from medeval.text import sha256_of
 
 __all__ = ["MedicalTask", "TaskType"]
+
+# These give the answer away, whether or not an output schema names them.
+_GOLD_KEY = re.compile(
+    r"answer_index|confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
+    r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
+)
 
 DataClass = Literal["open", "credentialed"]
 
@@ -133,9 +148,26 @@ class MedicalTask(Document):
         """Return the input and the output schema, the type's default for one that is empty."""
         return ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
 
+    def _answer_keys(self) -> Callable[[str], bool]:
+        """Return what tells whether a key gives the answer away, so that no model may see it.
+
+        That do the keys that the output schema names, the type's usual output and the usual names
+        of gold, in whatever case, with hyphens or spaces; unless the input schema names the key as
+        it stands.
+        """
+        shown, expected = map(named_keys, self.schemas())
+        gold = {fold_key(str(key)) for key in (*expected, usual_target(self.task_type))}
+
+        @cache
+        def gives_it_away(key: str) -> bool:
+            folded = fold_key(str(key))
+            return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
+
+        return gives_it_away
+
     def without_answers(self, row: Mapping[str, Any]) -> Row:
-        """Return an input without the keys that give the answer away, see `answer_keys`."""
-        gives_it_away = answer_keys(self.task_type, *self.schemas())
+        """Return an input without the keys that give the answer away."""
+        gives_it_away = self._answer_keys()
         return {key: value for key, value in row.items() if not gives_it_away(key)}
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
@@ -158,7 +190,41 @@ class MedicalTask(Document):
         return self._split("few_shot", self.few_shot)
 
     def _split(self, label: str, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-        return self._read(label, *split_rows(rows, self.task_type, *self.schemas()))
+        return self._read(label, *self._split_rows(rows))
+
+    def _split_rows(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+        """Split rows into what a model is shown and what is expected of it, aligned.
+
+        A nested row says itself which is which; of its input the keys that give the answer away are
+        left out. In a flat row these are expected, and all else is shown. A row without an expected
+        output gets an empty one.
+
+        Raises:
+            ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
+                schemas name.
+        """
+        inputs: list[Row] = []
+        expected: list[Row] = []
+        both_name = set.intersection(*map(named_keys, self.schemas()))
+        gives_it_away = self._answer_keys()
+        given: Any
+        for index, row in enumerate(rows):
+            if is_nested(row):
+                given, wanted = row.get("input"), row.get("output")
+                for side, value in (("input", given), ("output", {} if wanted is None else wanted)):
+                    if not isinstance(value, Mapping):
+                        raise ValueError(f"dataset.{side}[{index}] is not a mapping")
+                expected.append(dict(wanted or {}))
+            elif both := sorted(row.keys() & both_name):
+                raise ValueError(
+                    f"dataset[{index}]: the input and the output schema both name {both}; write the"
+                    " row as `input` and `output`"
+                )
+            else:
+                given = row
+                expected.append({key: value for key, value in row.items() if gives_it_away(key)})
+            inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
+        return inputs, expected
 
     def _read(
         self, label: str, shown: list[Row], expected: list[Row]

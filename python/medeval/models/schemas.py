@@ -1,19 +1,18 @@
-"""What the rows of a task must hold: required keys by task type, nested and flat rows.
+"""What the rows of a task must hold: required keys by task type, nested and flat rows, options.
 
 A schema is a mapping whose `required` lists key names; its other keys are kept and not used, but
-for the names under `properties`, which say on which side a key of a flat row belongs.
+for the names under `properties`, which say on which side a key of a flat row belongs. Options of a
+question, and the letters of the right ones, are read however a file writes them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import StrEnum
-from functools import cache
+from string import ascii_uppercase
 from typing import Any
-
-from medeval.json_reader import fold_key
 
 Row = dict[str, Any]
 Schema = dict[str, Any]
@@ -42,11 +41,6 @@ _SCHEMAS: Mapping[str, tuple[Schema, Schema]] = {
     **{str(kind): schemas for kind, schemas in DEFAULT_SCHEMAS.items()},
     MULTIPLE_CHOICE: ({"required": ["question", "options"]}, {"required": ["answer"]}),
 }
-# These give the answer away, whether or not an output schema names them.
-_GOLD_KEY = re.compile(
-    r"answer_index|confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
-    r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
-)
 
 
 def task_type_of(value: object) -> TaskType | str:
@@ -157,67 +151,104 @@ def validate_rows(
             raise ValueError(f"{label}.input[{index}] is not a mapping: the row cannot be run")
 
 
-def answer_keys(
-    task_type: TaskType | str, input_schema: Schema, output_schema: Schema
-) -> Callable[[str], bool]:
-    """Return what tells whether a key gives the answer away, so that no model may see it.
-
-    That do the keys that the output schema names, the type's usual output and the usual names of
-    gold, in whatever case, with hyphens or spaces; unless the input schema names the key as it
-    stands.
-    """
-    gold = {fold_key(str(key)) for key in (*named_keys(output_schema), usual_target(task_type))}
-    shown = named_keys(input_schema)
-
-    @cache
-    def gives_it_away(key: str) -> bool:
-        folded = fold_key(str(key))
-        return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
-
-    return gives_it_away
-
-
-def split_rows(
-    rows: Sequence[Mapping[str, Any]],
-    task_type: TaskType | str,
-    input_schema: Schema,
-    output_schema: Schema,
-) -> tuple[list[Row], list[Row]]:
-    """Split rows into what a model is shown and what is expected of it, aligned.
-
-    A nested row says itself which is which; of its input the keys that give the answer away are
-    left out. In a flat row these are expected, and all else is shown. A row without an expected
-    output gets an empty one.
-
-    Raises:
-        ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
-            schemas name.
-    """
-    inputs: list[Row] = []
-    expected: list[Row] = []
-    both_name = named_keys(input_schema) & named_keys(output_schema)
-    gives_it_away = answer_keys(task_type, input_schema, output_schema)
-    given: Any
-    for index, row in enumerate(rows):
-        if is_nested(row):
-            given, wanted = row.get("input"), row.get("output")
-            for side, value in (("input", given), ("output", {} if wanted is None else wanted)):
-                if not isinstance(value, Mapping):
-                    raise ValueError(f"dataset.{side}[{index}] is not a mapping")
-            expected.append(dict(wanted or {}))
-        elif both := sorted(row.keys() & both_name):
-            raise ValueError(
-                f"dataset[{index}]: the input and the output schema both name {both}; write the"
-                " row as `input` and `output`"
-            )
-        else:
-            given = row
-            expected.append({key: value for key, value in row.items() if gives_it_away(key)})
-        inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
-    return inputs, expected
-
-
 def named_keys(schema: Mapping[str, Any]) -> set[str]:
     """Return the keys that a schema requires or describes."""
     properties = schema.get("properties")
     return set(required_keys(schema)) | set(properties if isinstance(properties, Mapping) else ())
+
+
+LETTERS = ascii_uppercase
+
+# "A. Fever", "(B) Cough": a letter of the file's own before the text.
+_LABELLED = re.compile(r"\(?([A-Z])[).:\uff1a\u3001\uff0e]\s*(?=\S)")
+_BETWEEN_ANSWERS = re.compile(r"[\s,;/&，；、]+(?:and\s+)?")
+
+
+def options_of(given: Any) -> tuple[list[str], list[str]]:
+    """Return the texts of the options, and what a file may call each of them by.
+
+    Args:
+        given: a list of texts, which are called by the letters from A on, or a mapping of names to
+            texts. Empty ones at the end are left out: a table has a column for each. Running
+            letters before the texts ("A. Fever") are taken off.
+
+    Raises:
+        ValueError: these are no options, or fewer than two, more than 26, empty or alike.
+    """
+    if isinstance(given, Mapping) and given.keys() == {"label", "text"}:
+        # As ARC and CommonsenseQA are published: two lists side by side.
+        given = dict(zip(given["label"], given["text"], strict=False))
+    if not isinstance(given, Mapping | list | tuple):
+        raise ValueError("options: write a list of texts, or a mapping of letters to texts")
+    members = list(given.values() if isinstance(given, Mapping) else given)
+    texts = ["" if one is None else str(one).strip() for one in members]
+    while texts and not texts[-1]:
+        texts.pop()
+    if not 2 <= len(texts) <= len(LETTERS):
+        raise ValueError(f"options: there are {len(texts)}; a question has 2 to {len(LETTERS)}")
+    if not all(texts):
+        raise ValueError(f"options: the one at {LETTERS[texts.index('')]} is empty")
+    labels = [_LABELLED.match(text) for text in texts]
+    if all(label and label[1] == letter for label, letter in zip(labels, LETTERS, strict=False)):
+        texts = [_LABELLED.sub("", text, 1) for text in texts]
+    if len({_folded(text) for text in texts}) < len(texts):
+        raise ValueError("options: two of them are alike")
+    names = list(map(str, given)) if isinstance(given, Mapping) else list(LETTERS)
+    return texts, names[: len(texts)]
+
+
+def letters_of(answer: Any, texts: Sequence[str], names: Sequence[str]) -> str:
+    """Return the letters of the options that an answer names, in order: "C", or "A, C".
+
+    Args:
+        answer: the name or the text of an option; several in a list, or in one text such as
+            "A, C", "A and C" or "AC".
+        texts: of the options.
+        names: what the file calls them by.
+
+    Raises:
+        ValueError: it names none, or one that there is not, or leaves open which.
+    """
+
+    def places(one: Any) -> list[int]:
+        said = _folded(one)
+        by_text = [place for place, text in enumerate(texts) if _folded(text) == said]
+        by_name = [place for place, name in enumerate(names) if _folded(name) == said]
+        if by_text and by_name and by_text != by_name:
+            raise ValueError("answer: it is the name of one option and the text of another")
+        if not by_text and (label := _LABELLED.match(text := str(one).strip())):
+            by_label, rest = places(label[1]), places(text[label.end() :])
+            return by_label if by_label == rest else []
+        return by_text or by_name
+
+    parts = answer if isinstance(answer, list | tuple) else [answer]
+    if isinstance(answer, str) and not places(answer):
+        is_run = re.fullmatch("[A-Z]+", answer.strip())
+        parts = list(answer.strip()) if is_run else _BETWEEN_ANSWERS.split(answer.strip())
+    found = [places(one) for one in parts]
+    if not all(found) or not found:
+        raise ValueError(
+            "answer: it is none of the options; name the right ones by letter or by text"
+            " (`answer_index` counts from 0)"
+        )
+    return ", ".join(LETTERS[place] for place in sorted({place for one in found for place in one}))
+
+
+def letters_at(index: Any) -> list[str]:
+    """Return the letters of places that are counted from 0, one or a list of them.
+
+    Raises:
+        ValueError: it is no such place.
+    """
+    given = index if isinstance(index, list | tuple) else [index]
+    try:
+        places = [int(one) for one in given if not isinstance(one, bool | float)]
+        if len(places) == len(given) and min(places) >= 0:
+            return [LETTERS[place] for place in places]
+    except (ValueError, TypeError, IndexError):
+        pass
+    raise ValueError("answer_index: write the place of the right option, counted from 0")
+
+
+def _folded(value: Any) -> str:
+    return " ".join(str(value).split()).casefold()

@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.multiple_choice import LETTERS, letters_at, letters_of, options_of
-from medeval.models.rows import read_rows
-from medeval.models.schemas import MULTIPLE_CHOICE, Row, is_nested, split_rows, validate_rows
-from medeval.models.text_files import packaged_yaml
+from medeval.models.schemas import (
+    LETTERS,
+    MULTIPLE_CHOICE,
+    Row,
+    is_nested,
+    letters_at,
+    letters_of,
+    options_of,
+    validate_rows,
+)
+from medeval.models.text_files import packaged_yaml, read_rows
 
 if TYPE_CHECKING:
     from medeval.metrics.metric import Sample
@@ -96,7 +103,7 @@ class EvaluatedTask(MedicalTask):
             given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]
             validate_rows(rows, shown, expected, need_gold=True)
-            inputs, outputs = split_rows(rows, self.task_type, shown, expected)
+            inputs, outputs = self._split_rows(rows)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         self.dataset, self.inputs, self.expected_outputs = rows, inputs, outputs

@@ -1,22 +1,32 @@
-"""What a report shows: its scores as lines, its tasks, what is known of the run."""
+"""What a report shows: its scores as lines, its tasks, what is known of the run; and as pages."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, zip_longest
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.models.about import About
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import GOLD, OUTCOMES, VERDICTS, EvaluationResult
+from medeval.models.benchmark_report import (
+    GOLD,
+    OUTCOMES,
+    VERDICTS,
+    BenchmarkReport,
+    EvaluationResult,
+)
 from medeval.models.plots import read_plots
 from medeval.models.scores import Interval
-from medeval.reporting.pages import shown
 from medeval.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 Kind = Literal["metric", "category", "combined"]
 LINE_CELLS = ("value", "low", "high", "level", "method", "n", "n_undefined")
@@ -154,10 +164,9 @@ def contents_of(
         The model's id, `about` with label and text of what is known of the run, the scores over all
         tasks, the tasks, and the ledger of all items.
     """
-    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
     tasks = [
-        _task_part(report, task_id, show_text, (abouts or {}).get(task_id, About()))
-        for task_id in dict.fromkeys(found)
+        _task_part(report, task_id, results, show_text, (abouts or {}).get(task_id, About()))
+        for task_id, results in report.results_by_task().items()
     ]
     return {
         "model_id": report.model_id,
@@ -182,13 +191,16 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _task_part(
-    report: BenchmarkReport, task_id: str, show_text: bool, about: About
+    report: BenchmarkReport,
+    task_id: str,
+    results: Sequence[EvaluationResult],
+    show_text: bool,
+    about: About,
 ) -> SimpleNamespace:
     """Return one task as it is shown: what its last result says, and what is found by counting.
 
     What a result does not say, or says in another form than a list, is left out.
     """
-    results = [one for one in report.detailed_results if one.task_id == task_id]
     # Of a report without results the scores are shown alone.
     last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
     told, may_show, count = last.metadata, show_text or may_show_text(last), last.item_count()
@@ -334,3 +346,46 @@ def _text(value: Any) -> str:
 def may_show_text(result: EvaluationResult) -> bool:
     """Tell whether inputs and outputs are open; a result that does not say so is not."""
     return result.metadata.get("data_class") == "open"
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
+
+
+def shown(value: float | None) -> str:
+    """Return a score as tables show it."""
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def shown_interval(interval: Interval | None) -> str:
+    """Return an interval as tables show it; empty for none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"{interval.low:.3f} to {interval.high:.3f}"
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page; all text in it is shown as it is, and none of it acts."""
+    return _environment(template.endswith(".html")).get_template(template).render(**values)
+
+
+def escaped(value: Any) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(str(value).split())))
+
+
+@cache
+def _environment(is_html: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("medeval.reporting"),
+        autoescape=is_html,  # noqa: S701  in Markdown each text is escaped by `plain`
+        finalize=lambda value: visible(value) if is_html and type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
+    )
+    filters: dict[str, Any] = {"plain": escaped, "score": shown, "interval": shown_interval}
+    environment.filters |= filters
+    return environment

@@ -1,27 +1,61 @@
-"""What a leaderboard needs of a report: its scores, its run, and what it can be compared with."""
+"""What boards and tables need of a report: its scores, its run, what it can be compared with.
+
+Scores that are made of others have intervals of their own: items are drawn again, all metrics at
+once. They are drawn within their tasks, and the tasks are fixed: an interval of a mean over tasks
+speaks of other items of the same tasks, not of other tasks.
+
+What is published are values over all items, as rows of a table of the warehouse, and no texts.
+
+Models that no test tells apart share a letter, as in a compact letter display. Each pair is
+compared on the items that both have a score for; p values are corrected over all pairs (Holm).
+Letters are found by insertion and absorption: H.-P. Piepho, An Algorithm for a Letter-Based
+Representation of All-Pairwise Comparisons, J. Comput. Graph. Stat. 13 (2004) 456-466.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC
 from decimal import Decimal
+from itertools import combinations
+from math import isclose
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import EvaluationResult
-from medeval.reporting.contents import Line, said
-from medeval.reporting.resampling import Parts, TaskScores, made_of_others, mean_interval
+import numpy as np
 
+from medeval.errors import UserError
+from medeval.inference.types import canonical
+from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
+from medeval.models.scores import DRAWS, LEVEL, Interval
+from medeval.reporting.contents import Line, said, task_lines
+from medeval.scoring.compare import Difference, Verdict, corrected
+from medeval.scoring.paired import RATIOS, paired_differences
+from medeval.scoring.resample import Floats, draw_bins
+from medeval.scoring.table import distinct_rows, percentiles
+
+METHOD = "bootstrap_percentile_within_tasks"
+# Draws made at a time, so that memory does not grow with their number.
+_DRAWS_AT_ONCE = 50
 # So much of a hash tells two contents apart.
 _SHORT = 12
+
+# A score that is made of others: these with their weights.
+Parts = Mapping[str, float]
 
 
 class Entry:
     """A report with what its scores are made of.
 
+    Metrics of the whole task (macro F1) have no item scores: they have the interval of their
+    result, and what is made of them and others has none.
+
     Attributes:
         only: by task, the result of one that has no other.
+        made_of: by task, its scores that are weighted means of others, categories first.
     """
 
     def __init__(self, report: BenchmarkReport) -> None:
@@ -30,36 +64,67 @@ class Entry:
         self.failed = sorted(
             {one.task_id for one in results if one.metadata.get("status") == "error"}
         )
-        times = Counter(one.task_id for one in results)
+        by_task = report.results_by_task()
         # The mean over several results of one task has no interval of theirs.
-        self.only = {one.task_id: one for one in results if times[one.task_id] == 1}
+        self.only = {task_id: own[0] for task_id, own in by_task.items() if len(own) == 1}
+        # By task and score: its interval, and with item scores means over resamples, and items.
+        self._intervals, self._means = dict[tuple[str, str], Interval](), dict[Any, Floats]()
+        self._sizes, self.made_of = dict[tuple[str, str], int](), dict[str, dict[str, Parts]]()
         drawn = said(report.metadata, "bootstrap")
         draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
-        # By task, what its rolled-up scores are made of.
-        self._made_of, self._scores = dict[str, dict[str, Parts]](), dict[str, TaskScores]()
-        for task_id in (*report.task_scores, *self.only):
-            categories = said(report.metadata, "categories", task_id)
-            made = made_of_others(report.task_scores.get(task_id, {}), categories, self.combined)
-            self._made_of[task_id] = made
-            if only := self.only.get(task_id):
-                self._scores[task_id] = TaskScores(only, made, draws, seed)
+        for task_id in by_task:
+            scores, categories = report.task_scores.get(task_id, {}), ("categories", task_id)
+            made: dict[str, Parts] = {
+                category: dict.fromkeys(metrics, 1.0)
+                for category, metrics in said(report.metadata, *categories).items()
+            }
+            if (name := self.combined.get("name")) in scores:
+                weights = said(self.combined, "weights").items()
+                made[str(name)] = {part: weight for part, weight in weights if part in scores}
+            self.made_of[task_id] = made
+        for result in self.only.values():
+            self._draw(result, draws, seed)
 
-    def facts(self) -> dict[str, Any]:
-        """Return what the report says of its run."""
-        about = self.report.metadata
-        usages = [said(one.metadata, "usage") for one in self.report.detailed_results]
-        costs = [said(one, "all_calls").get("cost", one.get("cost")) for one in usages]
-        known = costs and all(cost is not None for cost in costs)
-        return {
-            "run_id": about.get("run_id"),
-            "made_at": self.report.timestamp,
-            "cost": str(sum(map(Decimal, costs))) if known else None,
-            "median_seconds": about.get("median_seconds"),
-        }
+    def _draw(self, result: EvaluationResult, draws: int, seed: int) -> None:
+        """Draw the items of a task; the order in which they stand does not matter."""
+        task_id = result.task_id
+        for name, one in (result.intervals or {}).items():
+            self._intervals[task_id, name] = one
+        for name, mean in (_resampled_means(result, draws, seed) if draws else {}).items():
+            self._means[task_id, name] = mean
+        for name, scores in (result.item_scores or {}).items():
+            self._sizes[task_id, name] = sum(score is not None for score in scores)
+        for name, weights in self.made_of[task_id].items():
+            parts = {(task_id, part): weight for part, weight in weights.items() if weight}
+            # What is made of one score is that score.
+            if len(parts) == 1 and (known := self._intervals.get(next(iter(parts)))):
+                self._intervals[task_id, name] = known
+            total = sum(parts.values())
+            if total > 0 and parts.keys() <= self._means.keys():
+                weighted = [self._means[part] * (weight / total) for part, weight in parts.items()]
+                self._means[task_id, name] = sum(weighted[1:], start=weighted[0])
+                self._sizes[task_id, name] = max(self._sizes[part] for part in parts)
+
+    def interval(self, name: str, tasks: Sequence[str]) -> Interval | None:
+        """Return the interval of the unweighted mean over tasks of one score, or of one task's.
+
+        Returns:
+            None if a task has no resamples of it or a single item, or if no resample differs.
+        """
+        keys = [(task_id, name) for task_id in tasks]
+        if len(keys) == 1 and (known := self._intervals.get(keys[0])):
+            return known
+        if not all(key in self._means and self._sizes[key] > 1 for key in keys):
+            return None
+        low, high, _ = percentiles(np.mean([self._means[key] for key in keys], axis=0))
+        if low == high:
+            return None  # items that all score alike tell nothing of how others would
+        size = sum(self._sizes[key] for key in keys)
+        return Interval(low=low, high=high, level=LEVEL, method=METHOD, n=size)
 
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
-        made_of = self._made_of[task_id]
+        made_of = self.made_of[task_id]
         own = made_of.get(name, {})
         total = sum(own.values()) or 1.0
         return {part: (own[part] / total, made_of.get(part, {})) for part in own}
@@ -68,14 +133,49 @@ class Entry:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
         only = [task_id for task_id in tasks if task_id in self.only]
-        interval = None
-        if len(only) == len(tasks):
-            interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
+        interval = self.interval(name, tasks) if len(only) == len(tasks) else None
         about = [said(self.only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Line(name, "metric", value, interval, interval.n if interval else None)
         n, undefined = (sum(one.get(key) or 0 for one in about) for key in ("n", "n_undefined"))
         return Line(name, "metric", value, interval, n, undefined)
+
+
+def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Floats]:
+    """Return one mean a resample for each metric, NaN where no drawn item has a score."""
+    names = sorted(result.item_scores or {})
+    if not names:
+        return {}
+    scores = np.array([(result.item_scores or {})[name] for name in names], dtype=np.float64).T
+    scores, sizes = distinct_rows(scores)
+    # Each task has draws of its own, whatever other tasks there are.
+    own = int.from_bytes(hashlib.sha256(result.task_id.encode()).digest()[:8])
+    draw = draw_bins([seed, own], sizes)
+    defined = np.isfinite(scores)
+    filled, is_there = np.where(defined, scores, 0.0), defined.astype(np.int64)
+    parts = []
+    for start in range(0, draws, _DRAWS_AT_ONCE):
+        size = min(_DRAWS_AT_ONCE, draws - start)
+        drawn = draw(size)
+        sums, counts = drawn @ filled, drawn @ is_there
+        undefined = np.full(sums.shape, np.nan)
+        parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))
+    means = np.concatenate(parts)
+    return {name: means[:, column] for column, name in enumerate(names)}
+
+
+def facts_of(report: BenchmarkReport) -> dict[str, Any]:
+    """Return what a report says of its run."""
+    about, results = report.metadata, report.detailed_results
+    usages = [said(one.metadata, "usage") for one in results]
+    costs = [said(one, "all_calls").get("cost", one.get("cost")) for one in usages]
+    known = costs and all(cost is not None for cost in costs)
+    return {
+        "run_id": about.get("run_id"),
+        "made_at": report.timestamp,
+        "cost": str(sum(map(Decimal, costs))) if known else None,
+        "median_seconds": about.get("median_seconds"),
+    }
 
 
 def ways_of(result: EvaluationResult) -> dict[str, str]:
@@ -135,3 +235,187 @@ def names_of(reports: Sequence[BenchmarkReport]) -> list[str]:
         name if names.count(name) == 1 else f"{name} #{names[: place + 1].count(name)}"
         for place, name in enumerate(names)
     ]
+
+
+Cells = list[object]
+
+
+def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str, list[Cells]]:
+    """Return the rows of reports by the ids of their runs, cells in the order of the columns.
+
+    Args:
+        reports: of whole runs, and where each is.
+
+    Raises:
+        UserError: a report without the id of a run or the hash of a task, one without a score, or
+            two of one run.
+    """
+    from medeval.published import COLUMNS  # with the warehouse it is slow to load
+
+    found: dict[str, list[Cells]] = {}
+    for place, report in reports:
+        run_id = report.metadata.get("run_id")
+        if not run_id:
+            raise UserError(f"{place} has no id of a run. Publish the folder of a run.")
+        if run_id in found:
+            raise UserError(f"{place}: the run {run_id} is named twice. Leave one of them away.")
+        found[run_id] = [[row[name] for name in COLUMNS] for row in _rows(report, place)]
+        if not found[run_id]:
+            raise UserError(f"{place} has no scores to publish.")
+    return found
+
+
+def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
+    cost = facts_of(report)["cost"]
+    of_run = {
+        "run_id": report.metadata["run_id"],
+        "model": report.model_id,
+        "medeval_version": report.metadata.get("medeval_version"),
+        "prompt_version": report.metadata.get("prompt_version"),
+        # The warehouse has times without a zone: UTC.
+        "made_at": report.timestamp.astimezone(UTC).replace(tzinfo=None),
+        "cost": None if cost is None else float(cost),
+    }
+    for task_id in report.task_scores:
+        results = [one for one in report.detailed_results if one.task_id == task_id]
+        told = results[-1].metadata if results else {}
+        if not told.get("task_hash"):
+            raise UserError(
+                f"{place} does not say which content of task {task_id!r} it scored (task_hash)."
+                " Evaluate it anew."
+            )
+        headline = headline_of(report, results[-1])
+        for line in task_lines(report, task_id, results):
+            interval = line.interval
+            ends = {
+                name: getattr(interval, name) if interval else None
+                for name in ("low", "high", "level")
+            }
+            # What nobody says is not claimed, but a headline ranks.
+            known = direction_of(results, line.name) or (
+                "higher" if line.name == headline else None
+            )
+            yield {
+                **of_run,
+                **ends,
+                "task": task_id,
+                "metric": line.name,
+                "is_headline": line.name == headline,
+                "value": line.value,
+                "n": line.n,
+                "n_undefined": line.n_undefined,
+                "direction": known,
+                "content_sha256": told["task_hash"],
+                "data_sha256": said(told, "data").get("sha256"),
+                "scored_as": canonical(said(told, "scored_as")),
+            }
+
+
+Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
+
+SENTENCE = (
+    "Models that share a letter cannot be told apart: paired tests on the same items, p values"
+    " corrected for all pairs (Holm), level 5 %; that need not mean that they are equal."
+)
+# Holm multiplies the smallest p value by the number of pairs, and it has to get below 0.05.
+_DRAWS_A_PAIR = 40
+_SIGNS = string.ascii_letters
+
+
+def shared_letters(
+    entries: Mapping[str, Entry],
+    metric: str,
+    tasks: Sequence[str],
+    direction: str,
+    *,
+    seed: int = 0,
+    compare: Compare | None = None,
+) -> tuple[dict[str, str], list[str]]:
+    """Return the letters of models, and why some or all have none, in sentences.
+
+    Args:
+        entries: the reports by the model's name, the best first.
+        metric: by which they are compared.
+        tasks: those over which it is a mean; models are told apart on one task only.
+        direction: which way it is better.
+        seed: of resamples and exchanges.
+        compare: returns the comparisons of all pairs, where results keep no scores of items.
+    """
+    if len(entries) < 2:
+        return {}, []
+    if len(tasks) > 1:
+        return {}, [f"No letters: {metric} is a mean over {len(tasks)} tasks."]
+    tested, untested = dict[str, EvaluationResult](), dict[str, list[str]]()
+    for name, entry in entries.items():
+        if (result := entry.only.get(tasks[0])) is None:
+            return {}, ["No letters: a report has several results of the task."]
+        if reason := _why_untested(result, metric):
+            untested.setdefault(reason, []).append(name)
+        else:
+            tested[name] = result
+    why = [f"No letter for {', '.join(names)}: {reason}." for reason, names in untested.items()]
+    reports = [entry.report for entry in entries.values()]
+    try:
+        if found := compare(reports, tasks[0], metric) if compare and not tested else ():
+            return _letters_of(found, list(entries)), []
+    except UserError as error:
+        return {}, [f"No letters: {error}"]
+    if len(tested) < 2:
+        every = len(untested) == 1 and not tested
+        return {}, [f"No letters: {next(iter(untested))}."] if every else why
+    pairs = list(combinations(range(len(tested)), 2))
+    draws, ways = max(DRAWS, _DRAWS_A_PAIR * len(pairs)), {metric: direction}
+    known, found = list(tested.values()), list[Difference]()
+    try:
+        for one, two in pairs:
+            found += paired_differences(known[one], known[two], draws, seed, ways, [metric])
+    except UserError:
+        return {}, [f"No letters: two models have no scores of the same items for {metric}."]
+    return _letters_of(corrected(found), list(tested)), why
+
+
+def _letters_of(differences: Sequence[Difference], names: Sequence[str]) -> dict[str, str]:
+    """Return the letters of models, given the comparisons of all pairs in their order."""
+    differing = [
+        pair
+        for pair, one in zip(combinations(range(len(names)), 2), differences, strict=True)
+        if one.verdict not in (Verdict.NEITHER, Verdict.UNDEFINED)
+    ]
+    return dict(zip(names, compact_letters(len(names), differing), strict=True))
+
+
+def compact_letters(count: int, differing: Collection[tuple[int, int]]) -> list[str]:
+    """Return letters so that two share one if and only if they do not differ.
+
+    Args:
+        count: how many there are; the first has an `a`.
+        differing: pairs of places.
+    """
+    groups = [frozenset(range(count))]
+    for pair in sorted(differing):
+        parts = [
+            part
+            for group in groups
+            for part in ([group - {one} for one in pair] if group.issuperset(pair) else [group])
+        ]
+        distinct = list(dict.fromkeys(parts))
+        groups = [part for part in distinct if not any(part < other for other in distinct)]
+    groups.sort(key=sorted)
+    signs = [*_SIGNS, *(f"{sign}{n}" for n in range(2, len(groups)) for sign in _SIGNS)]
+    return [
+        "".join(sign for sign, group in zip(signs, groups, strict=False) if place in group)
+        for place in range(count)
+    ]
+
+
+def _why_untested(result: EvaluationResult, metric: str) -> str:
+    """Return why there are no scores of items to test with; empty if there are."""
+    if metric in (result.metadata.get(RATIOS) or {}):
+        return ""
+    scores = (result.item_scores or {}).get(metric)
+    defined = [score for score in scores or () if score is not None]
+    if scores is None or not defined:
+        return f"the run keeps no scores of single items for {metric}"
+    if not isclose(fmean(defined), result.metrics_results[metric], rel_tol=1e-9, abs_tol=1e-9):
+        return f"{metric} is no mean of scores of single items"
+    return ""

@@ -21,8 +21,7 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, said, task_lines
-from medeval.reporting.pages import escaped
+from medeval.reporting.contents import Line, escaped, said, task_lines
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.
@@ -96,9 +95,7 @@ def write_figures(report: BenchmarkReport, folder: Path, prefix: str = "") -> li
 
 def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
     """Yield each plot with its task: the metrics, then what the task's last result describes."""
-    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
-    for task_id in dict.fromkeys(found):
-        results = [one for one in report.detailed_results if one.task_id == task_id]
+    for task_id, results in report.results_by_task().items():
         lines = task_lines(report, task_id, results)
         about = said(results[-1].metadata, "metrics") if results else {}
         labels = {name: str(said(about, name).get("label", _words(name))) for name in about}

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.rows import table_for_spreadsheets
-from medeval.models.text_files import write_text
-from medeval.reporting.contents import LINE_CELLS, Line, said
+from medeval.models.text_files import table_for_spreadsheets, write_text
+from medeval.reporting.contents import LINE_CELLS, Line, page, said
 from medeval.reporting.entries import (
+    SENTENCE,
+    Compare,
     Entry,
     direction_of,
+    facts_of,
     hashes_of,
     known_ways,
     names_of,
+    shared_letters,
     ways_of,
 )
-from medeval.reporting.letters import SENTENCE, shared_letters
-from medeval.reporting.pages import page
-from medeval.scoring.compare import Difference
+from medeval.reporting.report import format_named
 
-Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
 FORMATS = ("md", "csv", "html")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
-_OTHER_NAMES = {"markdown": "md", "htm": "html"}
 _HEADER = (
     *("rank", "model", "score", *LINE_CELLS, "n_tasks", "direction", "tasks", "letters"),
     *("content_sha256", "data_sha256", "run", "made_at", "cost", "median_seconds"),
@@ -193,11 +191,8 @@ class Boards:
         Raises:
             UserError: there is no such format.
         """
-        kind = form.strip().lower().removeprefix(".")
-        kind = _OTHER_NAMES.get(kind, kind)
-        if kind not in FORMATS:
-            told = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
-            raise UserError(told)
+        otherwise = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
+        kind = format_named(form, FORMATS, otherwise)
         if kind != "csv":
             return page(f"board.{kind}", of=self)
         return table_for_spreadsheets(
@@ -212,11 +207,7 @@ class Boards:
 
 
 def leaderboards(
-    reports: Sequence[BenchmarkReport],
-    *,
-    by: str | None = None,
-    seed: int = 0,
-    compare: Compare | None = None,
+    reports: Sequence[BenchmarkReport], *, by: str | None = None, **how: Any
 ) -> Boards:
     """Set reports side by side: each in the first table that it can be compared with.
 
@@ -225,28 +216,25 @@ def leaderboards(
     Args:
         reports: as `leaderboard` takes them.
         by: the score that ranks, in each table that has it.
-        seed: of the tests behind the letters.
-        compare: as `leaderboard` takes it.
+        how: `seed` and `compare`, as `leaderboard` takes them.
 
     Raises:
         UserError: as `leaderboard`, but for content that differs; or no table has `by`.
     """
     groups: list[list[BenchmarkReport]] = []
     for report in reports:
-        home = next((group for group in groups if _fits(group, report)), None)
-        if home is None:
-            groups.append([report])
-        else:
-            home.append(report)
-    known = [
+        home = next((group for group in groups if _fits(group, report)), [])
+        if not home:
+            groups.append(home)
+        home.append(report)
+    has_it = [
         by is None or all(by in scores for one in group for scores in one.task_scores.values())
         for group in groups
     ]
-    if not any(known):
-        known = [True] * len(groups)
+    # Where no table has it, the first one says so.
     boards = [
-        leaderboard(group, by=by if has_it else None, seed=seed, compare=compare)
-        for group, has_it in zip(groups, known, strict=True)
+        leaderboard(group, by=by if has or not any(has_it) else None, **how)
+        for group, has in zip(groups, has_it, strict=True)
     ]
     return Boards(boards or [leaderboard([])], _reasons(groups))
 
@@ -293,24 +281,26 @@ def leaderboard(
     directions[ranking] = directions[ranking] or "higher"
     sign = 1 if directions[ranking] == "lower" else -1
     of_tasks = columns[ranking]
+    cells = [{name: entry.cell(name, columns[name]) for name in columns} for entry in entries]
     named = sorted(
-        zip(names_of(reports), entries, strict=True),
-        key=lambda one: (sign * (one[1].cell(ranking, of_tasks).value or 0.0), one[0]),
+        zip(names_of(reports), entries, cells, strict=True),
+        key=lambda one: (sign * (one[2][ranking].value or 0.0), one[0]),
     )
-    values = [entry.cell(ranking, of_tasks).value for _, entry in named]
-    letters, why = _letters(dict(named), ranking, of_tasks, directions[ranking], seed, compare)
+    values = [own[ranking].value for *_, own in named]
+    by_name, how = {name: entry for name, entry, _ in named}, (of_tasks, directions[ranking])
+    letters, why = shared_letters(by_name, ranking, *how, seed=seed, compare=compare)
     rows = [
         Row(
-            values.index(value) + 1,
+            values.index(own[ranking].value) + 1,
             name,
-            {column: entry.cell(column, columns[column]) for column in columns},
+            own,
             entry.failed,
             {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
             entry.report.model_id,
             letters=letters.get(name, ""),
-            **entry.facts(),
+            **facts_of(entry.report),
         )
-        for value, (name, entry) in zip(values, named, strict=True)
+        for name, entry, own in named
     ]
     notes = [*([SENTENCE] if letters else []), *why, *_notes(entries, columns, rows)]
     return Leaderboard(
@@ -374,28 +364,6 @@ def _reasons(groups: Sequence[Sequence[BenchmarkReport]]) -> list[str]:
                 f" ({' and '.join(ways)}): their scores cannot be compared."
             )
     return reasons
-
-
-def _letters(
-    entries: Mapping[str, Entry],
-    name: str,
-    tasks: Sequence[str],
-    direction: str,
-    seed: int,
-    compare: Compare | None,
-) -> tuple[dict[str, str], list[str]]:
-    """Return the letters of models by the ranking score, and why there are none."""
-    if len(entries) < 2:
-        return {}, []
-    if len(tasks) > 1:
-        return {}, [f"No letters: {name} is a mean over {len(tasks)} tasks."]
-    results = {one: entry.only.get(tasks[0]) for one, entry in entries.items()}
-    known = {one: result for one, result in results.items() if result}
-    if len(known) < len(results):
-        return {}, ["No letters: a report has several results of the task."]
-    reports = [entry.report for entry in entries.values()]
-    pairs = compare and partial(compare, reports, tasks[0], name)
-    return shared_letters(known, name, direction, seed=seed, compare=pairs)
 
 
 def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:

@@ -1,18 +1,30 @@
-"""The forms in which a report is written: JSON, YAML, Markdown, CSV, HTML and LaTeX."""
+r"""The forms in which a report is written: JSON, YAML, Markdown, CSV, HTML and LaTeX.
+
+LaTeX tables are for `booktabs`; texts in them are escaped, so that none of them acts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.rows import table_for_spreadsheets
-from medeval.models.text_files import write_text
-from medeval.reporting.contents import LINE_CELLS, Line, contents_of, may_show_text
-from medeval.reporting.pages import page
+from medeval.models.plots import plot_name
+from medeval.models.text_files import table_for_spreadsheets, write_text
+from medeval.reporting.contents import (
+    LINE_CELLS,
+    Line,
+    contents_of,
+    may_show_text,
+    page,
+    said,
+    shown,
+)
+from medeval.text import visible
 
 FORMATS = ("json", "yaml", "md", "csv", "html", "tex")
 _OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html", "latex": "tex"}
@@ -75,9 +87,15 @@ def rendered(
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
     if chosen == "tex":
-        from medeval.reporting.tex import tex_tables
-
-        return tex_tables(report, contents)
+        # What tasks call their metrics, where that is not the key.
+        labels = {
+            name: str(said(result.metadata, "metrics", name).get("label", name))
+            for result in report.detailed_results
+            for name in said(result.metadata, "metrics")
+        }
+        told = {"labels": labels, "tex": escaped_tex, "slug": plot_name}
+        parts = {"cells": tex_cells, "row_of": row_of, "told_once": told_once}
+        return page("report.tex", contents=contents, **told, **parts)
     drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
     others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
@@ -105,14 +123,74 @@ def write_report(
     write_text(place, text if text.endswith("\n") else text + "\n")
 
 
-def format_named(name: str) -> str:
+def format_named(name: str, formats: Sequence[str] = FORMATS, otherwise: str = "") -> str:
     """Return a format under its usual name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, in the words of `otherwise` if they are given.
     """
     asked = name.strip().lower().removeprefix(".")
     chosen = _OTHER_NAMES.get(asked, asked)
-    if chosen not in FORMATS:
-        raise UserError(f"Unknown report format {name!r}. Use one of {', '.join(FORMATS)}.")
+    if chosen not in formats:
+        told = f"Unknown report format {name!r}. Use one of {', '.join(formats)}."
+        raise UserError(otherwise or told)
     return chosen
+
+
+# What stands in LaTeX for signs that act there, or that its fonts lack.
+_SPECIAL = {
+    **{one: rf"\{one}" for one in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "\u2264": r"$\leq$",
+    "\u2265": r"$\geq$",
+    "\u00b1": r"$\pm$",
+    "\u00d7": r"$\times$",
+    "\u2191": r"$\uparrow$",
+    "\u2193": r"$\downarrow$",
+    "\u2192": r"$\rightarrow$",
+}
+_INTERVAL = re.compile(r"\((-?[\d.,]+) to (-?[\d.,]+)\)")
+_ACTING = re.compile("|".join(map(re.escape, _SPECIAL)))
+
+
+def escaped_tex(value: Any) -> str:
+    """Return a text as LaTeX prints it, on one line."""
+    text = visible(" ".join(str(value).split()))
+    # After the end of a row, `[` and `*` would be read as its options.
+    start = "{}" if text.startswith(("[", "*")) else ""
+    return start + _ACTING.sub(lambda found: _SPECIAL[found[0]], text)
+
+
+def tex_cells(line: Line, label: str) -> tuple[str, str]:
+    """Return a metric with its direction, and its value with the interval."""
+    arrow = {"lower": r" $\downarrow$", "neither": ""}.get(line.direction, r" $\uparrow$")
+    name, value, ends = escaped_tex(label), _number(line.value), line.interval
+    if ends is not None and ends.low is not None and ends.high is not None:
+        value += f" [{_number(ends.low)}, {_number(ends.high)}]"
+    return name + arrow, value
+
+
+def row_of(values: Iterable[Any]) -> str:
+    """Return the cells of a row, intervals as those of other tables."""
+    return " & ".join(escaped_tex(_INTERVAL.sub(r"[\1, \2]", str(one))) for one in values)
+
+
+def _number(value: float | None) -> str:
+    """Return a score as tables show it, with fewer decimals where it is large."""
+    return shown(value) if value is None or abs(value) < 100 else f"{value:,.1f}"
+
+
+def told_once(lines: Sequence[Line]) -> dict[str, Any]:
+    """Return what a caption says of all lines: the items if they are the same, and the methods."""
+    counts = {line.n for line in lines if line.value is not None}
+    methods = {line.interval.method for line in lines if line.interval}
+    return {
+        "n": counts.pop() if len(counts) == 1 else None,
+        "methods": sorted(one.replace("_", " ") for one in methods if one),
+    }

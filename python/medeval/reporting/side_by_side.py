@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.benchmark_report import EvaluationResult
 from medeval.reporting.contents import items_of, may_show_text
 from medeval.scoring.paired import shared_items
 

@@ -14,9 +14,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
-from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.documents import Document, Identifier, SchemaVersion, described
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.schemas import Row
 from medeval.models.scores import Moment, utc_now

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.benchmark_report import EvaluationResult
 from medeval.scoring.compare import Difference, of_means, paired_difference
 
 # In the metadata of a result: numerator and denominator of each item, of metrics that are the ratio

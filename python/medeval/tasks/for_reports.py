@@ -8,8 +8,13 @@ from typing import Any
 import medeval
 from medeval.errors import UserError
 from medeval.inference.types import digest
-from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.evaluation_result import GOLD, OUTCOMES, VERDICTS, EvaluationResult
+from medeval.models.benchmark_report import (
+    GOLD,
+    OUTCOMES,
+    VERDICTS,
+    BenchmarkReport,
+    EvaluationResult,
+)
 from medeval.models.plots import PLOTS, Plot, ends_of, plot_name
 from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL, Interval

@@ -18,7 +18,7 @@ from medeval.tasks.task import AskedTask, JudgedTask, Method
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.judging.results import JudgingResults, SubjectResult
+    from medeval.judging.results import JudgingResults, Judgment, SubjectResult
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging, OnJudging
     from medeval.scoring.table import ScoreTable
@@ -90,10 +90,10 @@ def judge(
     gate: DataUseGuard | None = None,
     on_progress: OnJudging | None = None,
 ) -> JudgingResults:
-    """Have the answers of a run judged, and keep with the run who did; see `Judging.run`.
+    """Have the answers of a run judged, and keep with the run who did; see `Judging.execute`.
 
     Raises:
-        UserError: the task has no rubric, or as `Judging.run`.
+        UserError: the task has no rubric, or as `Judging.execute`.
     """
     from medeval.judging.running import verdicts_in
 
@@ -186,15 +186,13 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     takes it as 0, and HELM's score, which takes it as 1 of 5. With several samples of an item its
     score is the mean over them; items are drawn, in the order in which they came.
     """
-    from medeval.judging.results import mean_of
+    from medeval.metrics.metric import mean_of
     from medeval.scoring.table import Ratio, ScoreTable
 
-    rows: dict[str, list[SubjectResult]] = {}
-    for row in results.subjects:
-        rows.setdefault(row.subject.id, []).append(row)
+    rows = list(results.by_item().values())
 
     def column(score: Callable[[SubjectResult], float | None], is_share: bool = False) -> Ratio:
-        scores = [mean_of(map(score, own)) for own in rows.values()]
+        scores = [mean_of(map(score, own)) for own in rows]
         return Ratio(scores, is_share=is_share, reason=MISSING)
 
     def dimension(name: str) -> Ratio:
@@ -213,18 +211,18 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
 
 def item_verdicts(results: JudgingResults) -> list[str]:
     """Return what each judge gave each item and why, in the order of the scores."""
-    told: dict[str, list[str]] = {}
-    for row in results.subjects:
-        own = told.setdefault(row.subject.id, [])
-        for each in row.judgments:
-            said = each["explanations"]
-            scores = [
-                f"{name} {'missing' if score is None else f'{score:g}'}"
-                + (f" ({said[name]})" if said.get(name) else "")
-                for name, score in each["scores"].items()
-            ]
-            own.append(f"{each['judge']}: {', '.join(scores) or each['reason']}")
-    return ["\n".join(own) for own in told.values()]
+
+    def told(judgment: Judgment) -> str:
+        said = judgment["explanations"]
+        scores = [
+            f"{name} {'missing' if score is None else f'{score:g}'}"
+            + (f" ({said[name]})" if said.get(name) else "")
+            for name, score in judgment["scores"].items()
+        ]
+        return f"{judgment['judge']}: {', '.join(scores) or judgment['reason']}"
+
+    rows = results.by_item().values()
+    return ["\n".join(told(one) for row in own for one in row.judgments) for own in rows]
 
 
 def judged_values(

@@ -24,19 +24,19 @@ from medeval.evaluation.task_prompts import (
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Outcome, Sample
-from medeval.metrics.metric import rationale_of, text_of
+from medeval.judging.rubric import Rubric, named_rubric
+from medeval.metrics.metric import Metric, mean_of, rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
-from medeval.tasks.judged import results_of_run
+from medeval.tasks import registry
+from medeval.tasks.judged import item_verdicts, judged_table, judging_facts, results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
-    from medeval.judging.rubric import Rubric
-    from medeval.metrics.metric import Metric
     from medeval.models.about import About
     from medeval.scoring.table import Column
 
@@ -89,8 +89,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
     @classmethod
     def start(cls, named: str, options: MedicalOptions) -> Self:
         """See `Task`: of a bundled id, a file or a web address."""
-        from medeval.tasks import registry
-
         # Whoever names an address of this machine means it; none leads there from elsewhere.
         is_local = is_url(named) and is_loopback(named)
         try:
@@ -156,8 +154,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         named = self.task.extra.get("judge")
         if named is None:
             return None
-        from medeval.judging.rubric import named_rubric
-
         try:
             return named_rubric(str(named), Path(self.file).parent)
         except UserError as error:
@@ -216,7 +212,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`."""
-        from medeval.judging.results import mean_of
         from medeval.tasks.self_check import rotations  # which asks for it
 
         tables = (self.task.table(one, [self.headline]) for one in rotations(self._pairs[1]))
@@ -244,7 +239,6 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import ScoreTable
         from medeval.tasks.for_reports import shows_text, task_score
-        from medeval.tasks.judged import item_verdicts, judged_table, judging_facts
 
         record = read_record(folder)
         if record.settings.get(SETTINGS, {}).get("sha256") != task_hash(self.task):
@@ -322,7 +316,6 @@ def _over_samples(samples: Sequence[Column]) -> Column:
     A score of items is the mean of an item's own scores. Of a metric of the whole task it is the
     mean of the samples' values, and items keep their samples.
     """
-    from medeval.judging.results import mean_of
     from medeval.scoring.table import Pooled, Ratio
 
     if len(samples) == 1:

@@ -142,7 +142,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
     Raises:
         UserError: none of them was asked.
     """
-    from medeval.models.evaluation_result import OUTCOMES  # runs start without it
+    from medeval.models.benchmark_report import OUTCOMES  # runs start without it
 
     due = {(item.id, item.sample) for item in items}
     ends: dict[str, str] = {}

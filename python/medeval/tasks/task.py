@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.about import About
-    from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.benchmark_report import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.scoring.compare import Difference
     from medeval.tasks.run_record import RunRecord
 
-LocalModel = Callable[["Sample"], "str | Reply"]
 # Grouping to group to metric to value.
 GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
 
@@ -363,25 +362,22 @@ class AskedTask(Task, ABC):
     def local_reply(self, item: Sample, gold_of: str | None) -> str | Reply:
         """Return as a reply the gold answer of an item of this id; of None one by simple rules."""
 
-    def local_model(self, kind: str) -> LocalModel:
-        """Return a built-in model as a function of an item: demo, oracle, empty or shuffled."""
-        if kind == EMPTY:
-            return lambda item: ""
-        if kind == DEMO:
-            return lambda item: self.local_reply(item, None)
-        order = list(dict.fromkeys(item.id for item in self.items()))
-        random.Random(0).shuffle(order)  # noqa: S311
-        # Each item gets the gold answer of another one, of the oracle its own.
-        others = order if kind == ORACLE else order[1:] + order[:1]
-        gold_of = dict(zip(order, others, strict=True))
-        return lambda item: self.local_reply(item, gold_of[item.id])
-
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
-        """Return a built-in model."""
+        """Return a built-in model: demo, oracle, empty or shuffled."""
         from medeval.inference.python_model import PythonModel
 
-        name = self.DEMO_MODEL if kind == DEMO else kind
-        return PythonModel(self.local_model(kind), name, gate)
+        gold_of: Mapping[str, str] = {}
+        if kind in (ORACLE, SHUFFLED):
+            order = list(dict.fromkeys(item.id for item in self.items()))
+            random.Random(0).shuffle(order)  # noqa: S311
+            # Each item gets the gold answer of another one, of the oracle its own.
+            others = order if kind == ORACLE else order[1:] + order[:1]
+            gold_of = dict(zip(order, others, strict=True))
+
+        def reply(item: Sample) -> str | Reply:
+            return "" if kind == EMPTY else self.local_reply(item, gold_of.get(item.id))
+
+        return PythonModel(reply, self.DEMO_MODEL if kind == DEMO else kind, gate)
 
     @abstractmethod
     def chance(self) -> float:

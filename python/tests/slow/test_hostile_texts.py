@@ -21,7 +21,7 @@ from medeval.inference.errors import failure_of_response
 from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.types import Reply
-from medeval.judging.injection import injection_signs
+from medeval.judging.prompt import injection_signs
 from medeval.judging.verdict import read_verdict
 from medeval.metrics.texts import grade
 from medeval.tasks.cdm import scores as scores_v2

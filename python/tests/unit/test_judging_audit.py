@@ -19,17 +19,17 @@ from judging_runs import (
 from medeval.errors import UserError
 from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
-from medeval.judging.injection import (
+from medeval.judging.jury import Judge, rule_reply
+from medeval.judging.prompt import (
     SHIPPED_ATTACKS,
     WEAK_ANSWERS,
     Attack,
     AttackFile,
     WeakAnswers,
+    blocks_in,
     injection_signs,
 )
-from medeval.judging.jury import Judge, LocalJudge
-from medeval.judging.prompt import blocks_in
-from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
+from medeval.judging.rubric import Rubric, shipped_rubric, shipped_rubrics
 
 LOW = verdict(2, 2, 2)
 HIGH = verdict(5, 5, 5)
@@ -128,11 +128,11 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
 def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_not(
     tmp_path: Path,
 ) -> None:
-    local, asked = LocalJudge(RUBRIC), []
+    asked = []
 
     def count(item: Sample) -> str:
         asked.append(item)
-        return local(item)
+        return rule_reply(RUBRIC, item)
 
     one = judging(subjects(6), [Judge("one", function=count), Judge("local")], tmp_path, repeats=2)
     report = audit(one)
@@ -160,7 +160,7 @@ def test_the_example_of_the_page_runs(
     assert (tmp_path / "run" / "judgments.jsonl").is_file()
     (form,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "own.yaml").write_text(form)
-    assert read_rubric(tmp_path / "own.yaml").names == ("medication", "follow_up")
+    assert Rubric.read(tmp_path / "own.yaml").names == ("medication", "follow_up")
     for part in PARTS:
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():

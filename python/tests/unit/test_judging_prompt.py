@@ -14,7 +14,6 @@ from judging_runs import READERS, RUBRIC, subject
 from tables import table
 
 from medeval.errors import UserError
-from medeval.judging.injection import injection_signs
 from medeval.judging.prompt import (
     ANSWER_FIRST,
     CRITERIA_REVERSED,
@@ -25,9 +24,10 @@ from medeval.judging.prompt import (
     Variant,
     blocks_in,
     escape,
+    injection_signs,
     marker_in,
 )
-from medeval.judging.rubric import read_rubric, shipped_rubric
+from medeval.judging.rubric import Rubric, shipped_rubric
 from medeval.judging.verdict import read_verdict
 
 PROMPT = JudgePrompt(RUBRIC)
@@ -125,11 +125,11 @@ def test_variants_show_the_same_in_another_order(variant: Variant, parts: list[s
 def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(FORM.replace("id: communication", "id: own").replace("low: 1", "low: 0"))
-    rubric = read_rubric(path)
+    rubric = Rubric.read(path)
     assert rubric.name == "own-1"
     assert read_verdict('{"empathy": 0}', rubric).scores["empathy"] == 0.0
     path.write_text(path.read_text().replace("without talking", "without shouting"))
-    assert JudgePrompt(read_rubric(path)).version != JudgePrompt(rubric).version
+    assert JudgePrompt(Rubric.read(path)).version != JudgePrompt(rubric).version
     assert shipped_rubric("mtsamples-procedures") == RUBRIC
 
 
@@ -138,7 +138,7 @@ def test_a_rubric_that_cannot_be_meant(tmp_path: Path, old: str, new: str, said:
     assert old in FORM
     (tmp_path / "own.yaml").write_text(FORM.replace(old, new))
     with pytest.raises(UserError, match=f"own.yaml.*{said}"):
-        read_rubric(tmp_path / "own.yaml")
+        Rubric.read(tmp_path / "own.yaml")
 
 
 def test_signs_of_an_answer_that_speaks_to_its_judge_and_of_ordinary_text() -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.reporting.letters import compact_letters
+from medeval.reporting.entries import compact_letters
 
 
 @given(st.data())

@@ -13,7 +13,6 @@ import pytest
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
-from medeval.inference.types import Sample
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.options import parse_arguments
@@ -88,9 +87,10 @@ def test_a_task_of_questions_with_options_passes_its_check(
 def test_the_demo_model_looks_at_no_gold_answer() -> None:
     task: Any = start("yier", {})
     bare = [record.model_copy(update={"answer_choices": ()}) for record in task.records]
-    answer, blind = (one.local_model(DEMO) for one in (task, replace(task, records=bare)))
-    asked: list[Sample] = list(task.items())
-    assert [answer(item) for item in asked] == [blind(item) for item in asked]
+    blind, asked = replace(task, records=bare), list(task.items())
+    assert [task.local_reply(item, None) for item in asked] == [
+        blind.local_reply(item, None) for item in asked
+    ]
 
 
 def test_notes_are_shuffled_by_the_seed_and_none_is_lost(

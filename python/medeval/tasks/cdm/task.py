@@ -32,7 +32,7 @@ from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.types import Model
-    from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.benchmark_report import EvaluationResult
     from medeval.scoring.compare import Difference
     from medeval.tasks.cdm.run_scores import Transcript
 

@@ -22,7 +22,7 @@ from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.benchmark_report import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.warehouse import Warehouse

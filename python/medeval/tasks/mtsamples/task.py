@@ -197,13 +197,13 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`; by the rule-based judge."""
-        from medeval.judging.jury import LocalJudge
-        from medeval.judging.results import mean_of, rewards_of
+        from medeval.judging.jury import rule_scores
+        from medeval.judging.results import rewards_of
+        from medeval.metrics.metric import mean_of
 
-        judge, answers = LocalJudge(self.rubric), [one.answer for one in self.examples]
-        pairs = permutations(answers, 2)
-        scores = (judge.scores(one, other) for one, other in pairs)
-        return mean_of(rewards_of(own, self.rubric)["reward"] for own in scores) or 0.0
+        rubric, answers = self.rubric, [one.answer for one in self.examples]
+        scores = (rule_scores(rubric, *pair) for pair in permutations(answers, 2))
+        return mean_of(rewards_of(own, rubric)["reward"] for own in scores) or 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `Task`."""
@@ -310,9 +310,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
-        statuses: dict[str, list[str]] = {}
-        for one in results.subjects:
-            statuses.setdefault(one.subject.id, []).append(one.judge_status)
+        items = results.by_item().items()
+        statuses = {item: [one.judge_status for one in own] for item, own in items}
         asked = [self._by_id[item] for item in statuses]
         groupings = [
             {
