@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -57,7 +58,8 @@ _SHARED_BUILDS = {
 }
 # What uses one of these is slow.
 _SLOW = {"postgres_server"}.union(*_SHARED_BUILDS.values())
-_LONG = {"worker", "postgres_server"}
+# Files whose tests take longest where slow ones are left out; the net takes a quarter of all.
+_LONG = ("test_scenarios", "test_inference_runs", "test_export_cdm", "test_synth")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,26 +76,32 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs a server or a whole build as slow, and put files in their order.
 
     Files that share a build stay on one worker, which makes it once, and long files come first, so
     that short ones fill up what is left at the end. Any other file stays together as well, so that
-    what its tests share is made once.
+    what its tests share is made once. Where slow tests are left out, those that run dbt share the
+    one process that has the project parsed.
     """
+    is_fast = "not slow" in config.option.markexpr
+    builds = {"dbt": {"worker"}} if is_fast else _SHARED_BUILDS
     fixtures: dict[Path, set[str]] = {}
     for item in items:
         used = set(getattr(item, "fixturenames", ()))
-        fixtures.setdefault(item.path, set()).update(used)
         if used & _SLOW:
             item.add_marker(pytest.mark.slow)
+        those = fixtures.setdefault(item.path, set())
+        if not (is_fast and item.get_closest_marker("slow")):
+            those.update(used)
     places: dict[Path, tuple[int, str]] = {}
     for path, used in fixtures.items():
-        shared = [name for name, built in _SHARED_BUILDS.items() if used & built]
+        shared = [name for name, built in builds.items() if used & built]
+        is_long = path.stem in _LONG or used & {"worker", "postgres_server"}
         if shared:
-            places[path] = (list(_SHARED_BUILDS).index(shared[0]), shared[0])
+            places[path] = (list(builds).index(shared[0]), shared[0])
         else:
-            places[path] = (len(_SHARED_BUILDS) + (not used & _LONG), path.stem)
+            places[path] = (len(builds) + (not is_long), path.stem)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(places[item.path][1]))
     items.sort(key=lambda item: places[item.path][0])
@@ -106,6 +114,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if getattr(session.config.option, "loadgroup", False):
         assert all("@" in item.nodeid for item in session.items), "xdist_group is not heeded"
+    # What is loaded by now stays to the end, and is not gone through again by each collection.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

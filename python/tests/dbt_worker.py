@@ -94,6 +94,12 @@ class Worked:
             assert str(part) in output, output
         return output
 
+    def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
+        """Return the rows of every staging view."""
+        return {view: sorted(self.rows(f"from {view}", source), key=repr) for view in self.views}
+
+    # The staging views of its data set.
+    views: tuple[str, ...] = ()
     # What dbt attaches the user's database file as; views over it need it.
     source_alias = ""
 

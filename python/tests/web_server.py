@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
 def web_server(respond: Callable[[str, Any], Page]) -> Iterator[WebServer]:
     """Run a server for the length of a block."""
     server = WebServer(respond)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True)
     thread.start()
     try:
         yield server

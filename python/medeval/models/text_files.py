@@ -14,8 +14,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -167,6 +168,10 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
+# A command comes to the same task or rubric several times, and a long one takes tens of ms.
+_loaded = lru_cache(maxsize=32)(partial(yaml.load, Loader=_Loader))
+
+
 def read_yaml(text: str) -> Any:
     """Read one YAML document.
 
@@ -174,7 +179,7 @@ def read_yaml(text: str) -> Any:
         ValueError: naming the line and what is wrong; never the text around it.
     """
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        return deepcopy(_loaded(text))
     except yaml.YAMLError as error:
         described = str(error)
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:

@@ -214,12 +214,3 @@ def test_second_export_at_the_same_time(capsys: pytest.CaptureFixture[str], expo
         assert "Another export" in refusal(capsys, "--out", out)
     finally:
         os.close(descriptor)
-
-
-def test_the_command_line_starts_without_the_engines() -> None:
-    script = (
-        "import sys, medeval.cli\n"
-        "print({'duckdb', 'psycopg', 'pyarrow', 'pandas', 'numpy'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stdout == b"set()\n"

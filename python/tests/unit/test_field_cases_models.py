@@ -5,11 +5,9 @@ from __future__ import annotations
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -118,33 +116,26 @@ def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: P
     assert ended.progress.ledger.asked == 0
 
 
-def with_little_room(size: int, url: str, path: str) -> str:
-    """Run, or open a journal to ask errors again, when files may not grow; return what it told."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+@contextmanager
+def little_room(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond so many bytes."""
+    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
     try:
-        if url:
-            ask(url, Path(path), open_items(60))
-        else:
-            journal = Journal(Path(path))
-            journal.discard(lambda line: line["outcome"] == Outcome.ERRORED)
-    except UserError as told:
-        return str(told)
-    return "nothing"
-
-
-def told_with_little_room(*given: Any) -> str:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(with_little_room, *given).result()
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
+        signal.signal(signal.SIGXFSZ, handled)
 
 
 def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -> None:
     reply = "A" * 200  # so that the answers take more room than the audit
     with model_server(Script(reply=lambda body: reply)) as server:
-        told = told_with_little_room(6_000, server.url, str(tmp_path))
-        assert told.startswith(str(tmp_path / RESPONSES))
-        assert "start the same run again" in told
+        with pytest.raises(UserError) as told, little_room(6_000):
+            ask(server.url, tmp_path, open_items(60))
+        assert str(told.value).startswith(str(tmp_path / RESPONSES))
+        assert "start the same run again" in str(told.value)
         kept = lines(tmp_path)
         assert 0 < len(kept) < 60
         assert all(line["text"] == reply for line in kept)
@@ -157,16 +148,18 @@ def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
     with model_server() as server:
         ask(server.url, tmp_path, open_items(1))
         room = (tmp_path / AUDIT).stat().st_size + 10
-        told = told_with_little_room(room, server.url, str(tmp_path))
-        assert (told.startswith(str(tmp_path / AUDIT)), server.seen.requests) == (True, 1)
-    assert "the disk is full. Nothing was sent." in told
+        with pytest.raises(UserError, match="full") as told, little_room(room):
+            ask(server.url, tmp_path, open_items(60))
+        assert str(told.value).startswith(str(tmp_path / AUDIT))
+        assert str(told.value).endswith("the disk is full. Nothing was sent.")
+        assert server.seen.requests == 1
 
 
 def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
     asked_with(lambda item: None if item.id == "item-001" else "A", tmp_path, open_items(3))
     assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    told = told_with_little_room(100, "", str(tmp_path / RESPONSES))
-    assert told.startswith(str(tmp_path / RESPONSES))
-    assert "It is as it was" in told
+    with pytest.raises(UserError, match="It is as it was") as told, little_room(100):
+        Journal(tmp_path / RESPONSES).discard(lambda line: line["outcome"] == Outcome.ERRORED)
+    assert str(told.value).startswith(str(tmp_path / RESPONSES))
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -414,12 +414,3 @@ def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path)
     with model_server(RuledEndpoint(rules).script) as server:
         assert asyncio.run(counted(server.url)) == 7
         assert server.seen.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
-
-
-def test_the_client_is_loaded_only_to_ask() -> None:
-    program = (
-        "import sys, medeval.inference.engine, medeval.inference.batch;"
-        "print(sorted({'openai', 'httpx2'} & set(sys.modules)))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (loaded.returncode, loaded.stdout, loaded.stderr) == (0, "[]\n", "")

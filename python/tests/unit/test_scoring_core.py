@@ -231,15 +231,23 @@ def python(program: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def test_import_and_small_tasks_load_neither_scipy_nor_scikit_learn() -> None:
-    program = (
-        "import sys; from medeval.scoring import binary, resample\n"
-        "import medeval.tasks.mimic3.metrics\n"
-        "truth, guess = [0, 1, 1], [0.2, 0.3, 0.1]\n"
-        "resample.summarise(resample.score(binary.Binary(truth, guess), 9))\n"
-        "print([name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules])"
-    )
-    assert python(program).strip() == "[]"
+SCORED = """from medeval.scoring import binary, resample
+import medeval.tasks.mimic3.metrics
+resample.summarise(resample.score(binary.Binary([0, 1, 1], [0.2, 0.3, 0.1]), 9))"""
+
+
+@pytest.mark.parametrize(
+    ("program", "unloaded"),
+    [
+        ("import medeval.cli", "duckdb psycopg pyarrow pandas numpy"),
+        ("import medeval.inference.engine, medeval.inference.batch", "openai httpx2"),
+        ("import medeval.metrics.registry as r; r.default_registry()", "nltk rouge_score"),
+        (SCORED, "scipy sklearn pandas"),
+    ],
+)
+def test_what_is_slow_to_load_is_loaded_only_for_its_use(program: str, unloaded: str) -> None:
+    found = f"import sys; print([name for name in {unloaded.split()} if name in sys.modules])"
+    assert python(f"{program}\n{found}") == "[]\n"
 
 
 MEMORY = """
