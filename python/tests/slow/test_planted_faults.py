@@ -67,11 +67,8 @@ def test_stored_failures_name_what_is_broken_and_show_the_values(warehouse: Work
     )
     test = "cdm_attrition_meets_constraints"
     warehouse.stops("test", "--select", test, "--store-failures", says=("Got 2 results",))
-    stored = warehouse.rows(
-        "select broken, row_count, stage, step_number, rows_removed"
-        f" from dbt_test__audit.{test} order by broken"
-    )
-    assert stored == [
+    columns = "broken, row_count, stage, step_number, rows_removed"
+    assert warehouse.rows(f"select {columns} from dbt_test__audit.{test} order by broken") == [
         ("rows_out_are_those_in_without_those_removed does not hold; ", 1, "cohort", 1, -5),
         ("stage, step_number are not unique; ", 2, "cohort", 1, None),
     ]
