@@ -21,7 +21,7 @@ from dbt.context import base
 from dbt.flags import get_flags
 from dbt.plugins.manager import dbtPlugin
 from dbt.task.show import ShowTask
-from dbt.task.test import TestTask
+from dbt.task.test import TestRunner, TestTask
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
@@ -73,6 +73,7 @@ class Plugin(dbtPlugin):
         _give_functions(package)
         _leave_out(TestTask, _untestable)
         _leave_out(ShowTask, _tests_of_previews)
+        _name_broken_constraints()
 
 
 def _collect_seldom() -> None:
@@ -303,6 +304,32 @@ def _untestable(task: Any, tests: set[str]) -> set[str]:
         said = f"{floor} is not built, so its tests are left out (`dbt build --select {floor}`)."
         fire_event(Note(msg=said))
     return {test for of_floor in left_out.values() for test in of_floor}
+
+
+# What failed tests say
+
+
+def _name_broken_constraints() -> None:
+    """Let the message of a failed `meets_constraints` say how many rows break what.
+
+    It is one test of many columns, and its name tells none of them.
+    """
+    runner: Any = TestRunner
+    build = getattr(runner.build_test_run_result, "of_dbt", runner.build_test_run_result)
+
+    def build_test_run_result(self: Any, test: Any, result: Any) -> Any:
+        built = build(self, test, result)
+        metadata = getattr(test, "test_metadata", None)
+        if built.message and metadata and metadata.name == "meets_constraints":
+            failures = f"({test.compiled_code}) as failures"
+            query = f"select broken, count(*) from {failures} group by broken order by broken"  # noqa: S608
+            _, broken = self.adapter.execute(query, fetch=True)
+            counts = [f"{names.rstrip('; ')} ({count})" for names, count in broken.rows]
+            built.message += f": {', '.join(counts)}"
+        return built
+
+    build_test_run_result.of_dbt = build  # type: ignore[attr-defined]
+    runner.build_test_run_result = build_test_run_result
 
 
 # Errors

@@ -131,6 +131,17 @@ def test_every_model_has_a_unit_test_or_only_renames() -> None:
     assert untested - read_alike == plain
 
 
+def test_constraints_of_a_table_are_one_test() -> None:
+    """Each test is a query of its own, whose making costs more than its answer."""
+    by_column = {"unique", "not_null", "accepted_values"}
+    for tested in (*properties("models"), *properties("seeds", "seeds")):
+        every = [tested, *tested["columns"]]
+        tests = [test for part in every for test in part.get("data_tests", [])]
+        kinds = [next(iter(test)) if isinstance(test, dict) else test for test in tests]
+        assert not by_column & set(kinds), tested["name"]
+        assert kinds.count("meets_constraints") <= 1, tested["name"]
+
+
 def test_names_of_unit_tests_fit_postgres() -> None:
     assert [test["name"] for test in properties("unit_tests") if len(test["name"]) > 63] == []
 

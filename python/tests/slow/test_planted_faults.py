@@ -13,7 +13,7 @@ from tables import table
 
 pytestmark = pytest.mark.slow
 
-# The test, and what is done to the built warehouse so that it must fail.
+# Each has the test, what is done to the built warehouse so that it must fail, and what it says.
 FAULTS = table("planted_faults")
 
 
@@ -41,15 +41,37 @@ def store_views(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
             connection.execute(f"alter table {schema}.stored rename to {name}")
 
 
-@pytest.mark.parametrize("test", FAULTS)
-def test_a_planted_fault_is_found(warehouse: Worked, test: str) -> None:
-    run = ("test", "--select", test)
-    assert verdicts(warehouse.builds(*run)) == 0
+def plant(warehouse: Worked, statement: str) -> None:
+    """Do to the warehouse what a test must find."""
     with duckdb.connect(warehouse.path) as connection:
-        store_views(connection, FAULTS[test])
-        ((changed,),) = connection.execute(FAULTS[test]).fetchall()
+        store_views(connection, statement)
+        ((changed,),) = connection.execute(statement).fetchall()
     assert changed
-    assert verdicts(warehouse.dbt(*run)[1]) == 1
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=lambda row: row["test"])
+def test_a_planted_fault_is_found(warehouse: Worked, row: dict[str, str]) -> None:
+    run = ("test", "--select", row["test"])
+    assert verdicts(warehouse.builds(*run)) == 0
+    plant(warehouse, row["fault"])
+    output = warehouse.dbt(*run)[1]
+    assert verdicts(output) == 1
+    assert row.get("says", "") in output
+
+
+def test_stored_failures_name_what_is_broken_and_show_the_values(warehouse: Worked) -> None:
+    plant(
+        warehouse,
+        "insert into cdm.cdm_attrition select * replace (-5 as rows_removed) from cdm.cdm_attrition"
+        " where stage = 'cohort' and step_number = 1",
+    )
+    test = "cdm_attrition_meets_constraints"
+    warehouse.stops("test", "--select", test, "--store-failures", says=("Got 2 results",))
+    columns = "broken, row_count, stage, step_number, rows_removed"
+    assert warehouse.rows(f"select {columns} from dbt_test__audit.{test} order by broken") == [
+        ("rows_out_are_those_in_without_those_removed does not hold; ", 1, "cohort", 1, -5),
+        ("stage, step_number are not unique; ", 2, "cohort", 1, None),
+    ]
 
 
 def test_a_leak_in_a_shown_text_is_listed(warehouse: Worked) -> None:

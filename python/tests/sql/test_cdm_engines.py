@@ -101,6 +101,27 @@ def test_postgres_gives_the_same_files_in_any_time_zone(
     assert build.hashes() == cdm_duckdb.hashes()
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_a_broken_constraint_is_named_with_the_values(
+    cdm_duckdb: Build, cdm_postgres: Build, tmp_path: Path, engine: str
+) -> None:
+    """What dbt says of the failing rows, `slow/test_planted_faults.py` has."""
+    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
+    compiled = build.folder / "target" / "compiled" / "medeval"
+    with changeable(build, tmp_path) as execute:
+        for row in table("constraints"):
+            (path,) = compiled.rglob(f"{row['table']}_meets_constraints.sql")
+            failures = path.read_text(encoding="utf-8")
+            names = ", ".join(row["columns"])
+            query = f"select broken, row_count, {names} from ({failures}) as failures"
+            execute("begin")
+            for statement in row["changes"]:
+                execute(statement)
+            failed = execute(f"{query} order by broken, {names}").fetchall()
+            execute("rollback")
+            assert [list(found) for found in failed] == row["failed"], row
+
+
 CHANGES = table("cdm_source_cells")
 CHANGED = sorted({table for table, _, _ in CHANGES})
 
