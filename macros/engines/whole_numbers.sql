@@ -8,3 +8,13 @@
 {% macro default__whole_numbers(first, last, alias, column) -%}
     generate_series({{ first }}, {{ last }}) as {{ alias }} ({{ column }})
 {%- endmacro %}
+
+
+{#- A sequence to a smaller number would count down. -#}
+{% macro spark__whole_numbers(first, last, alias, column) -%}
+    lateral (
+        select explode(
+            case when {{ last }} >= {{ first }} then sequence({{ first }}, {{ last }}) end
+        ) as {{ column }}
+    ) as {{ alias }}
+{%- endmacro %}

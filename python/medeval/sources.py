@@ -126,14 +126,35 @@ def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
         UserError: a folder and a database are named for one source.
     """
     entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
-    if target.type == "postgres":
-        names = [project_variable(one["schema_variable"], root) for one in entries]
-        return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
-    return floor_place([one["config"]["meta"] for one in entries], root)
+    metas = [one["config"]["meta"] for one in entries]
+    if not reads_tables(target.type, metas):
+        return floor_place(metas, root)
+    names = [project_variable(one["schema_variable"], root) for one in entries]
+    return "schema", [f"{database_of(target.settings)}.{name}" for name in names]
+
+
+def reads_tables(engine: str, metas: Sequence[Meta]) -> bool:
+    """Tell whether sources are tables of the database, and not files.
+
+    Args:
+        engine: the adapter's type of a target.
+        metas: of every source of a benchmark.
+    """
+    return engine == "postgres" or (engine == "spark" and not variables_set(metas))
+
+
+def database_of(target: Mapping[str, Any]) -> str:
+    """Return the name of a target's database; a catalogue of Spark has none."""
+    return str(target.get("dbname") or "spark_catalog")
 
 
 def absolute_path(path: str) -> str:
-    """Return a path with the current folder in front where it is relative, and ``~`` resolved."""
+    """Return a path with the current folder in front where it is relative, and ``~`` resolved.
+
+    An address (``s3a://...``) stays as it is.
+    """
+    if "://" in path:
+        return path
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
