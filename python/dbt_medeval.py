@@ -72,6 +72,9 @@ class Plugin(dbtPlugin):
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
             if plugin.adapter.type() == "spark":
+                from medeval.spark_warehouse import keep_errors_quiet
+
+                keep_errors_quiet()
                 _keep_ansi(plugin.credentials)
         check_variables(getattr(flags, "VARS", None) or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")
@@ -353,8 +356,12 @@ def _filter_errors(manager: Any) -> None:
                 if type(error.__cause__) is RuntimeError:
                     error.msg = kind_of_fault(error.__cause__)
                     error.__cause__.args = (error.msg,)
+                if hasattr(error.__cause__, "getSqlState"):
+                    raise DbtRuntimeError(shown(error.__cause__)) from None
                 raise
             except Exception as error:
+                if hasattr(error, "getSqlState"):  # of Spark, whose words are in no argument
+                    raise DbtRuntimeError(shown(error)) from None
                 error.args = (shown(error) + _advice(error),)
                 raise
 

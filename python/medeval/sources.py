@@ -216,7 +216,7 @@ class Source:
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """What a user asked of `load`: the place of the files, if one is named, and the database.
+    """What a user asked of `load`: the place of the files, if one is named, and where they go.
 
     Attributes:
         place: a file or folder.
@@ -224,6 +224,7 @@ class LoadRequest:
         replace: replace the schema if `load` made it.
         target: of profiles.yml.
         root: the project's folder.
+        parquet: the folder of Parquet to write, in place of the database.
     """
 
     place: Path | None
@@ -231,6 +232,15 @@ class LoadRequest:
     replace: bool
     target: str
     root: Path
+    parquet: Path | None = None
+
+    def then(self, source: Source, table: str, schema: str) -> str:
+        """Return what a table is called where it went, and how to build its benchmark."""
+        command = f"dbt build --select {source.name} --target"
+        if self.parquet is None:
+            return f"{schema}.{table}: `{command} {self.target}`."
+        variable = variables_of([source.meta])[0]
+        return f"{self.parquet}: name it in {variable}, then `{command} spark`."
 
 
 def variables(root: Path) -> list[str]:
