@@ -90,12 +90,12 @@ def _keep_ansi(credentials: Any) -> None:
     """
     make = getattr(credentials.__post_init__, "of_dbt", credentials.__post_init__)
 
-    def __post_init__(self: Any) -> None:
+    def keep(self: Any) -> None:
         make(self)
         self.server_side_parameters["spark.sql.ansi.enabled"] = "true"
 
-    __post_init__.of_dbt = make  # type: ignore[attr-defined]
-    credentials.__post_init__ = __post_init__
+    keep.of_dbt = make  # type: ignore[attr-defined]
+    credentials.__post_init__ = keep
 
 
 def _collect_seldom() -> None:
@@ -356,8 +356,9 @@ def _filter_errors(manager: Any) -> None:
                 if type(error.__cause__) is RuntimeError:
                     error.msg = kind_of_fault(error.__cause__)
                     error.__cause__.args = (error.msg,)
-                if hasattr(error.__cause__, "getSqlState"):
-                    raise DbtRuntimeError(shown(error.__cause__)) from None
+                cause = error.__cause__
+                if isinstance(cause, Exception) and hasattr(cause, "getSqlState"):
+                    raise DbtRuntimeError(shown(cause)) from None
                 raise
             except Exception as error:
                 if hasattr(error, "getSqlState"):  # of Spark, whose words are in no argument

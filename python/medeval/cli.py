@@ -43,7 +43,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS = (init, synth, load, export, run, merge, judge, judge_audit, predict, score, compare, report)
+_COMMANDS = (
+    init,
+    synth,
+    load,
+    export,
+    run,
+    merge,
+    judge,
+    judge_audit,
+    predict,
+    score,
+    compare,
+    report,
+)
 for command in (*_COMMANDS, trace, view, leaderboard, publish, tasks, models, doctor):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():

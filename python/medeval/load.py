@@ -85,8 +85,8 @@ def load_parts(
     """
     if target.type != "postgres":
         raise UserError(
-            f"load copies into PostgreSQL; target {target.name!r} is {target.type}. Spark reads what"
-            " `--to parquet DIR` writes, and DuckDB the files themselves."
+            f"load copies into PostgreSQL; target {target.name!r} is {target.type}. Spark reads"
+            " what `--to parquet DIR` writes, and DuckDB the files themselves."
         )
     if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -31,8 +30,8 @@ def write_parquet(
 ) -> list[LoadedTable]:
     """Write the files of sources as Parquet, `SUBFOLDER/TABLE.parquet/*.parquet`.
 
-    All columns are text, named as in the header in lower case. The folder stands under its name when
-    all of it is written.
+    All columns are text, named as in the header in lower case. The folder stands under its name
+    when all of it is written.
 
     Args:
         parts: the sources and their folders.
@@ -72,7 +71,7 @@ def write_parquet(
         replace_file(staged / _MARK, json.dumps(told, indent=1).encode())
         if folder.exists():
             shutil.rmtree(folder)
-        os.replace(staged, folder)
+        staged.replace(folder)
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror}.") from None
     finally:
@@ -90,9 +89,7 @@ def _write_table(
 ) -> LoadedTable:
     start, (file, *_) = time.perf_counter(), files
     check_whole(file.path)
-    rows = _copy(
-        f"select cast(columns(*) as varchar) from {file.relation}", staged, part, table
-    )
+    rows = _copy(f"select cast(columns(*) as varchar) from {file.relation}", staged, part, table)
     advance(file.path.stat().st_size)
     check_rows(table, files, rows)
     return LoadedTable(subfolder(part), table, rows, time.perf_counter() - start)
@@ -101,7 +98,7 @@ def _write_table(
 def _write_list(staged: Path, part: Part) -> LoadedTable:
     start, ids = time.perf_counter(), ", ".join(map(str, part.admissions))
     query = (
-        "select cast(list_position as varchar) as list_position, cast(hadm_id as varchar) as hadm_id"
+        "select cast(columns(*) as varchar)"
         f" from (select unnest([{ids}]) as hadm_id,"
         f" unnest(range(1, {len(part.admissions) + 1})) as list_position)"
     )

@@ -35,7 +35,9 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
     meta = tables[0]["config"]["meta"]
     advice = f"`python -m medeval load {meta['load_kind']} --to parquet DIR` writes such a folder."
     if place.kind == "database":
-        raise UserError(f"Spark reads folders of Parquet, and {place.description} is named. {advice}")
+        raise UserError(
+            f"Spark reads folders of Parquet, and {place.description} is named. {advice}"
+        )
     for table in sorted(tables, key=lambda table: str(table["name"])):
         name, columns = str(table["name"]), columns_of(table)
         folders = [f"{place.location}/{folder}" for folder in meta.get("subfolders", ())]

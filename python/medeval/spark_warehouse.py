@@ -9,8 +9,10 @@ from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
 
-from dbt.adapters.contracts.connection import Connection
+from dbt.adapters.contracts.connection import Connection, Identifier
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
@@ -62,7 +64,7 @@ def open_spark(target: Target) -> SparkWarehouse:
         settings.pop(name, None)
     try:
         credentials = SparkCredentials(**settings)
-    except Exception as error:
+    except DbtRuntimeError as error:
         raise UserError(f"The target {target.name} of profiles.yml: {error}") from None
     parameters = {**credentials.server_side_parameters, "spark.sql.ansi.enabled": "true"}
     connection: _Session | _Server
@@ -72,7 +74,7 @@ def open_spark(target: Target) -> SparkWarehouse:
         else:
             credentials.server_side_parameters = parameters
             connection = _Server(credentials)
-    except Exception as error:
+    except (PySparkException, Py4JError, DbtRuntimeError, OSError) as error:
         first = str(error).strip().split("\n")[0]
         raise UserError(
             f"Spark does not start: {first}. It needs Java 17 or later (JAVA_HOME), and no other"
@@ -117,7 +119,9 @@ class _Server:
     """A server of Spark, which speaks HiveServer2's protocol."""
 
     def __init__(self, credentials: SparkCredentials) -> None:
-        opened = SparkConnectionManager.open(Connection("spark", "medeval", credentials=credentials))
+        opened = SparkConnectionManager.open(
+            Connection(Identifier("spark"), "medeval", credentials=credentials)
+        )
         self._connection = opened.handle.handle
         with self.cursor() as cursor:
             for name, value in credentials.server_side_parameters.items():

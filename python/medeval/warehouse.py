@@ -1,6 +1,6 @@
 """The database that a target of profiles.yml names: found as dbt finds it, and opened for reading.
 
-DuckDB's file, a PostgreSQL database and Spark answer the same SQL here. Rows come as plain tuples, a batch
+DuckDB's file, PostgreSQL and Spark answer the same SQL here. Rows come as plain tuples, a batch
 at a time, so that a table larger than memory can be read; the caller asks for the order with
 `order by`. What an engine says of an error passes only as far as it shows no data.
 """

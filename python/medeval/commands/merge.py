@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -60,10 +59,14 @@ def _in_order(records: Sequence[RunRecord]) -> list[RunRecord]:
             raise UserError(f"{first.folder} and {record.folder} are of two runs: {told}.")
     by_number = sorted(records, key=_number)
     counts = {record.shard.partition("/")[2] for record in records}
-    wanted = [f"{number}/{max(counts, key=int)}" for number in range(1, 1 + int(max(counts, key=int)))]
+    wanted = [
+        f"{number}/{max(counts, key=int)}" for number in range(1, 1 + int(max(counts, key=int)))
+    ]
     if [record.shard for record in by_number] != wanted:
         named = ", ".join(record.shard for record in by_number)
-        raise UserError(f"These are the shards {named}; name each of {wanted[0]} to {wanted[-1]} once.")
+        raise UserError(
+            f"These are the shards {named}; name each of {wanted[0]} to {wanted[-1]} once."
+        )
     return by_number
 
 
@@ -124,13 +127,15 @@ def _write(records: Sequence[RunRecord], lines: Sequence[bytes], out: Path) -> P
     with OSErrorAs(f"{folder} cannot be made ({{why}})."):
         staged.mkdir(mode=0o700, parents=True)
         try:
-            replace_file(staged / RUN, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+            replace_file(
+                staged / RUN, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+            )
             replace_file(staged / RESPONSES, b"".join(line + b"\n" for line in lines))
             merge_spending((one.folder / RESPONSES for one in records), staged / RESPONSES)
             audits = [path.read_bytes() for one in records if (path := one.folder / AUDIT).exists()]
             if audits:
                 replace_file(staged / AUDIT, b"".join(audits))
-            os.replace(staged, folder)
+            staged.replace(folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     return folder

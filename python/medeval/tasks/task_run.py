@@ -230,7 +230,8 @@ class TaskRun(Run):
 
     def _part(self, all_items: Iterable[Any]) -> Iterator[Any]:
         number, _, count = self.shard.partition("/")
-        return islice(all_items, int(number) - 1, None, int(count)) if number else iter(all_items)
+        first, step = (int(number) - 1, int(count)) if number else (0, 1)
+        return islice(all_items, first, None, step)
 
     def record_alone(self) -> None:
         """Keep what may change from start to start where nothing is asked.

@@ -44,7 +44,9 @@ def run(*args: str | Path, env: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def make_twins(folder: Path, warehouse: Path, source: Path | None, floors: tuple[str, ...]) -> Twins:
+def make_twins(
+    folder: Path, warehouse: Path, source: Path | None, floors: tuple[str, ...]
+) -> Twins:
     """Build a source on Spark, of Parquet that `load` writes, and export it on both engines.
 
     Args:
@@ -127,7 +129,9 @@ def test_every_table_has_the_same_rows(request: pytest.FixtureRequest, name: str
             ours = f"select {cells} from {schema}.{table}"
             theirs = f"select {cells} from read_parquet('{place}/*.parquet')"
             counts = [
-                database.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][0]
+                database.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][
+                    0
+                ]
                 for one, other in ((ours, theirs), (theirs, ours))
             ]
             compared += 1
