@@ -130,7 +130,7 @@ def _write(records: Sequence[RunRecord], lines: Sequence[bytes], out: Path) -> P
             replace_file(
                 staged / RUN, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
             )
-            replace_file(staged / RESPONSES, b"".join(line + b"\n" for line in lines))
+            replace_file(staged / RESPONSES, b"".join(lines))
             merge_spending((one.folder / RESPONSES for one in records), staged / RESPONSES)
             audits = [path.read_bytes() for one in records if (path := one.folder / AUDIT).exists()]
             if audits:
