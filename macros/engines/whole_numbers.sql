@@ -1,5 +1,5 @@
 {#- A lateral relation of the whole numbers from one to another, a row each; none if the last is
-    missing or below the first. -#}
+    missing or below the first. It is cross joined: Spark knows no condition of a lateral join. -#}
 {% macro whole_numbers(first, last, alias, column) -%}
     {{ return(adapter.dispatch('whole_numbers', 'medeval')(first, last, alias, column)) }}
 {%- endmacro %}

@@ -59,7 +59,8 @@ shown_texts as {{ materialized(false) }} (
         (
             'microbiology_events',
             'microbiology_events',
-            "concat(test_itemid, '-', sequence_num)",
+            "concat(test_itemid, '-', coalesce(cast(sequence_num as "
+            ~ dbt.type_string() ~ "), ''))",
             ['test_name', 'spec_type_desc', 'organism_name', 'comments'],
         ),
     ] %}

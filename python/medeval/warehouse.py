@@ -128,13 +128,16 @@ def shown(error: Exception) -> str:
     primary = getattr(diagnosis, "message_primary", None) or message
     if of_spark:
         # Behind its first lines stands the plan.
-        primary = re.split(r";?\n| SQLSTATE: ", message)[0]
+        primary = re.split(r";?\n| SQLSTATE: ", message.strip())[0]
     if own := _OWN.match(primary):
         return own["sentence"].strip()
     if getattr(diagnosis, "statement_position", None):
         return message
-    harmless, name = ("states", state) if state else ("exceptions", type(error).__name__)
-    if re.fullmatch(_ERRORS[harmless], name):
+    # Spark's parser has the state of what a function cannot parse.
+    by_name = not state or of_spark
+    if by_name and re.fullmatch(_ERRORS["exceptions"], type(error).__name__):
+        return primary
+    if state and re.fullmatch(_ERRORS["states"], state):
         return primary
     fault = kind_of_fault(error)
     files = (path for path in re.findall(_ERRORS["file"], message) if Path(path).is_file())

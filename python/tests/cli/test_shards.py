@@ -99,9 +99,7 @@ def test_an_item_without_an_answer_is_named_with_the_shard_to_resume(
     assert main("merge", *shards, "--out", tmp_path / "merged").code == 0
 
 
-def test_a_line_of_another_shard_is_refused(
-    tmp_path: Path, main: Main, shards: list[Path]
-) -> None:
+def test_a_line_of_another_shard_is_refused(tmp_path: Path, main: Main, shards: list[Path]) -> None:
     with (shards[0] / "responses.jsonl").open("ab") as journal:
         journal.write((shards[1] / "responses.jsonl").read_bytes())
     done = main("merge", *shards, "--out", tmp_path / "merged")

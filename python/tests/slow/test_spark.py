@@ -24,6 +24,15 @@ KINDS = {
 }
 
 
+# Of few rows most time goes into plans: nothing is compiled for them twice.
+DEFAULTS = """\
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
+spark.sql.adaptive.enabled false
+"""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+
+
 @dataclass(frozen=True)
 class Twins:
     """One source, built and exported on both engines.
@@ -56,7 +65,14 @@ def make_twins(
         floors: the benchmarks.
     """
     of_duckdb = {"MEDEVAL_DUCKDB": str(warehouse)}
-    of_spark = {"MEDEVAL_SPARK_DIR": str(folder / "spark"), "MEDEVAL_TARGET": "spark"}
+    of_spark = {
+        "MEDEVAL_SPARK_DIR": str(folder / "spark"),
+        "MEDEVAL_TARGET": "spark",
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+    }
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
     for kind, variables in KINDS.items() if source is None else [("mimic3", KINDS["mimic3"])]:
         place = folder / "parquet" / kind
         run("load", kind, *([source] if source else []), "--to", "parquet", place, env={})
