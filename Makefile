@@ -12,7 +12,7 @@ INSTALL := python -m pip install --quiet --no-build-isolation
 # Compiled once, not again by each process of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check test test-all test-extras docs parity bench lock
+.PHONY: setup spark demo check test test-all test-extras docs parity bench lock
 
 # A warehouse that is there is the user's.
 setup: .venv/ready $(if $(wildcard medeval.duckdb),,medeval.duckdb)
@@ -24,6 +24,14 @@ setup: .venv/ready $(if $(wildcard medeval.duckdb),,medeval.duckdb)
 	then uv pip install --quiet --python $(BIN)/python --no-build-isolation --require-hashes -r constraints.txt; \
 	else $(BIN)/$(INSTALL) --require-hashes -r constraints.txt; fi
 	$(BIN)/$(INSTALL) --no-deps -e .
+	$(BIN)/python -m pip check
+	touch $@
+
+# Spark is half a GB, so a set-up does without it.
+spark: .venv/spark
+
+.venv/spark: .venv/ready constraints-spark.txt
+	$(BIN)/$(INSTALL) --require-hashes -r constraints-spark.txt
 	$(BIN)/python -m pip check
 	touch $@
 
@@ -95,6 +103,7 @@ lock:
 	printf 'pip\nsetuptools\n' | $(LOCK) - -o constraints-build.txt
 	$(LOCK) pyproject.toml --extra dev -o constraints.txt
 	printf 'transformers>=5.0\nsympy\n' | $(LOCK) - --constraint constraints.txt -o constraints-extras.txt
+	printf 'dbt-spark~=1.11.0\npyspark>=4.0,<5\n' | $(LOCK) - --constraint constraints.txt -o constraints-spark.txt
 	printf 'mkdocs-material>=9.6\n' | $(LOCK) - --constraint constraints.txt -o constraints-docs.txt
 
 # One site in site/, which needs no network; dbt's page of every table and column is a file of it.

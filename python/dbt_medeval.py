@@ -39,13 +39,16 @@ from medeval.sources import (
     check_schema,
     check_variables,
     columns_of,
+    database_of,
     find_project,
     floor_place,
     is_optional,
+    reads_tables,
     source_place,
     variables_of,
     variables_set,
 )
+from medeval.spark_files import parquet_views, spark_columns
 from medeval.tasks.cdm.build_checks import check_absent_tables, check_unnamed_list
 from medeval.warehouse import kind_of_fault, schema_name, shown
 
@@ -68,12 +71,32 @@ class Plugin(dbtPlugin):
         make_private(exposed(Path(target_folder)))
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
+            if plugin.adapter.type() == "spark":
+                from medeval.spark_warehouse import keep_errors_quiet
+
+                keep_errors_quiet()
+                _keep_ansi(plugin.credentials)
         check_variables(getattr(flags, "VARS", None) or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")
         _give_functions(package)
         _leave_out(TestTask, _untestable)
         _leave_out(ShowTask, _tests_of_previews)
         _name_broken_constraints()
+
+
+def _keep_ansi(credentials: Any) -> None:
+    """Let a cast that cannot succeed stop Spark, as on the other engines.
+
+    dbt-spark switches that off, whatever the profile says: the cell would be silently missing.
+    """
+    make = getattr(credentials.__post_init__, "of_dbt", credentials.__post_init__)
+
+    def keep(self: Any) -> None:
+        make(self)
+        self.server_side_parameters["spark.sql.ansi.enabled"] = "true"
+
+    keep.of_dbt = make  # type: ignore[attr-defined]
+    credentials.__post_init__ = keep
 
 
 def _collect_seldom() -> None:
@@ -97,10 +120,11 @@ class Functions:
 
     def named(self) -> dict[str, Any]:
         """Return the functions by the names under which macros call them."""
-        of_this_project = (self.source_place, self.build_log)
+        of_this_project = (self.source_place, self.is_source_named, self.build_log)
         of_modules = (
             *(attach, database_alias, empty_query, source_views, read_sources),
             *(check_absent_tables, check_unnamed_list, is_empty_by_default, create_published),
+            *(database_of, spark_columns, parquet_views),
         )
         functions = {function.__name__: _told(function) for function in of_this_project}
         functions |= {function.__name__: _told(function) for function in of_modules}
@@ -128,9 +152,14 @@ class Functions:
             )
         return place
 
+    def is_source_named(self, tables: Sequence[Table], graph: Graph) -> bool:
+        """Tell whether a variable names a folder or file of a source's benchmark."""
+        return bool(variables_set(source_metas(graph, tables[0]["config"]["meta"]["floor"])))
+
     def build_log(
         self,
         query: Callable[[str], Any],
+        relations: Callable[[], Any],
         adapter: Any,
         table: Any,
         graph: Graph,
@@ -144,6 +173,7 @@ class Functions:
         gc.freeze()
         return BuildLog(
             query=query,
+            relations=relations,
             adapter=adapter,
             table=table,
             graph=graph,
@@ -173,15 +203,15 @@ class Functions:
             UserError: the demo would be built over real data because a variable is not set in this
                 shell; or the variables contradict each other.
         """
-        if target["type"] == "postgres":
+        metas = source_metas(graph, floor)
+        if reads_tables(target["type"], metas):
             schemas = [
-                f"{target['dbname']}.{table['schema']}"
+                f"{database_of(target)}.{table['schema']}"
                 for table in graph["sources"].values()
                 if table["package_name"] == PACKAGE and table["config"]["meta"]["floor"] == floor
             ]
             kind, places = "schema" if schemas else "none", [*dict.fromkeys(schemas)]
         else:
-            metas = source_metas(graph, floor)
             kind, places = floor_place(metas, self._package)
             if kind == "demo" and newest and newest["source_kind"] != "demo":
                 raise UserError(
@@ -291,9 +321,8 @@ def _untestable(task: Any, tests: set[str]) -> set[str]:
     """
     adapter = get_adapter(task.config)
     with adapter.connection_named("medeval"):
-        query = "select table_schema, table_name from information_schema.tables"
-        _, relations = adapter.execute(query, fetch=True)
-    there = {(row[0], row[1]) for row in relations.rows}
+        relations = adapter.execute_macro("existing_relations", macro_resolver=task.manifest)
+    there = {(row[0], row[1]) for row in relations}
     left_out, built = untestable(task.manifest.flat_graph, tests, there)
     if left_out and not built:
         raise DbtRuntimeError(
@@ -354,8 +383,13 @@ def _filter_errors(manager: Any) -> None:
                 if type(error.__cause__) is RuntimeError:
                     error.msg = kind_of_fault(error.__cause__)
                     error.__cause__.args = (error.msg,)
+                cause = error.__cause__
+                if isinstance(cause, Exception) and hasattr(cause, "getSqlState"):
+                    raise DbtRuntimeError(shown(cause)) from None
                 raise
             except Exception as error:
+                if hasattr(error, "getSqlState"):  # of Spark, whose words are in no argument
+                    raise DbtRuntimeError(shown(error)) from None
                 error.args = (shown(error) + _advice(error),)
                 raise
 

@@ -12,8 +12,8 @@
                 case
                     when
                         length({{ expression }}) <= 100
-                        and strpos({{ expression }}, 'e') = 0
-                        and strpos({{ expression }}, 'E') = 0
+                        and position('e' in {{ expression }}) = 0
+                        and position('E' in {{ expression }}) = 0
                         then true
                     when not {{ matches(expression, "'^[^eE]*[1-9]'") }} then true
                     when {{ is_within_double('trim(' ~ expression ~ ')') }}

@@ -56,3 +56,34 @@
         else lower({{ type_name }})
     end
 {%- endmacro %}
+
+
+{% macro spark__json_kind(record, key) -%}
+    {{ medeval.spark_json_kind("variant_get(parse_json(" ~ record ~ "), '$." ~ key ~ "', 'variant')") }}
+{%- endmacro %}
+
+
+{% macro spark__json_kinds(record, key, alias, kind_column) -%}
+    lateral (
+        select {{ medeval.spark_json_kind('items.value') }} as {{ kind_column }}
+        from
+            variant_explode(
+                case
+                    when {{ json_kind(record, key) }} = 'array'
+                        then variant_get(parse_json({{ record }}), '$.{{ key }}', 'variant')
+                end
+            ) as items
+    ) as {{ alias }}
+{%- endmacro %}
+
+
+{% macro spark_json_kind(variant) -%}
+    case
+        when schema_of_variant({{ variant }}) = 'STRING' then 'string'
+        when schema_of_variant({{ variant }}) = 'BOOLEAN' then 'boolean'
+        when schema_of_variant({{ variant }}) = 'VOID' then 'null'
+        when schema_of_variant({{ variant }}) like 'OBJECT%' then 'object'
+        when schema_of_variant({{ variant }}) like 'ARRAY%' then 'array'
+        when {{ variant }} is not null then 'number'
+    end
+{%- endmacro %}

@@ -8,3 +8,8 @@
 {% macro default__json_text(record, key) -%}
     (cast({{ record }} as json) ->> '{{ key }}')
 {%- endmacro %}
+
+
+{% macro spark__json_text(record, key) -%}
+    get_json_object({{ record }}, '$.{{ key }}')
+{%- endmacro %}

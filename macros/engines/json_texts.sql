@@ -21,3 +21,13 @@
         end
     ) with ordinality as {{ alias }} ({{ text_column }}, {{ place_column }})
 {%- endmacro %}
+
+
+{% macro spark__json_texts(record, key, alias, text_column, place_column) -%}
+    lateral (
+        select inline(transform(
+            from_json(get_json_object({{ record }}, '$.{{ key }}'), 'array<string>'),
+            (item, place) -> struct(item, place + 1)
+        )) as ({{ text_column }}, {{ place_column }})
+    ) as {{ alias }}
+{%- endmacro %}

@@ -30,3 +30,25 @@
 {% macro postgres__matches_in_any_case(text, pattern) -%}
     (({{ text }}) collate "C" ~* ({{ pattern }}))
 {%- endmacro %}
+
+
+{% macro spark__matches(text, pattern) -%}
+    ({{ text }} rlike {{ spark_pattern(pattern) }})
+{%- endmacro %}
+
+
+{% macro spark__matches_in_any_case(text, pattern) -%}
+    ({{ text }} rlike {{ spark_pattern(pattern, true) }})
+{%- endmacro %}
+
+
+{#- A pattern for Java's engine: a line ends with a line feed only, and `$` is the end of the text and
+    not of the line before it. -#}
+{% macro spark_pattern(pattern, in_any_case=false) -%}
+    {%- set ends = {"$'": "\\z'", '$)': '\\z)', '$|': '\\z|'} -%}
+    {%- set changed = namespace(pattern=pattern) -%}
+    {%- for end, written in ends.items() -%}
+        {%- set changed.pattern = changed.pattern | replace(end, written) -%}
+    {%- endfor -%}
+    concat('(?{{ 'di' if in_any_case else 'd' }})', {{ changed.pattern }})
+{%- endmacro %}

@@ -11,3 +11,12 @@
         {{- ',\n        ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro %}
+
+
+{% macro spark__one_row_each(lists) -%}
+    inline(arrays_zip(
+        {%- for expressions in lists.values() -%}
+            array({{ expressions | join(', ') }}){{ ', ' if not loop.last }}
+        {%- endfor -%}
+    )) as ({{ lists | join(', ') }})
+{%- endmacro %}

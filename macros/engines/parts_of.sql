@@ -41,3 +41,23 @@
     unnest({{ array }}) as {{ item_column }},
         generate_subscripts({{ array }}, 1) as {{ number_column }}
 {%- endmacro %}
+
+
+{#- Spark splits by a pattern, in which the separator stands for itself. -#}
+{% macro spark__parts_of(text, separator, part_column, number_column) -%}
+    {{ unnested(
+        "split(" ~ text ~ ", concat('\\Q', " ~ separator ~ ", '\\E'), -1)", part_column, number_column
+    ) }}
+{%- endmacro %}
+
+
+{% macro spark__parts_between_matches(text, pattern, part_column, number_column) -%}
+    {{ unnested('split(' ~ text ~ ', ' ~ pattern ~ ', -1)', part_column, number_column) }}
+{%- endmacro %}
+
+
+{#- One function for both columns: Spark takes one such function in a list. -#}
+{% macro spark__unnested(array, item_column, number_column) -%}
+    inline(transform({{ array }}, (item, place) -> struct(item, place + 1)))
+        as ({{ item_column }}, {{ number_column }})
+{%- endmacro %}

@@ -18,3 +18,12 @@
 {% macro hours_between(earlier, later) -%}
     {{ seconds_between(earlier, later) }} / 60 / 60
 {%- endmacro %}
+
+
+{#- Microseconds, which a double holds exactly for any time of the calendar. -#}
+{% macro spark__seconds_between(earlier, later) -%}
+    (
+        cast(unix_micros(cast({{ later }} as timestamp_ltz)) as double) / 1e6
+        - cast(unix_micros(cast({{ earlier }} as timestamp_ltz)) as double) / 1e6
+    )
+{%- endmacro %}

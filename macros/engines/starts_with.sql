@@ -7,3 +7,8 @@
 {% macro default__starts_with(text, beginning) -%}
     starts_with({{ text }}, {{ beginning }})
 {%- endmacro %}
+
+
+{% macro spark__starts_with(text, beginning) -%}
+    startswith({{ text }}, {{ beginning }})
+{%- endmacro %}

@@ -19,3 +19,8 @@
 {% macro postgres__stop_with(message, type) -%}
     cast(cast(cast({{ message }} as integer) as text) as {{ type }})
 {%- endmacro %}
+
+
+{% macro spark__stop_with(message, type) -%}
+    cast(raise_error({{ message }}) as {{ type }})
+{%- endmacro %}

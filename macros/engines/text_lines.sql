@@ -29,3 +29,25 @@
 {% macro default__lines_between(lines, first, last) -%}
     array_to_string({{ lines }}[{{ first }}:{{ last }}], {{ line_feed() }})
 {%- endmacro %}
+
+
+{% macro spark__lines_of(text) -%}
+    split({{ text }}, {{ line_feed() }}, -1)
+{%- endmacro %}
+
+
+{#- Spark counts from 0 here; a line that is not there is null. -#}
+{% macro spark__line_at(lines, number) -%}
+    get({{ lines }}, cast({{ number }} - 1 as integer))
+{%- endmacro %}
+
+
+{% macro spark__lines_between(lines, first, last) -%}
+    array_join(
+        slice(
+            {{ lines }}, cast({{ first }} as integer),
+            cast(greatest(({{ last }}) - ({{ first }}) + 1, 0) as integer)
+        ),
+        {{ line_feed() }}
+    )
+{%- endmacro %}

@@ -7,3 +7,9 @@
 {% macro default__text_order(expression) -%}
     {{ expression }} collate "C"
 {%- endmacro %}
+
+
+{#- Spark's own order is that of bytes. -#}
+{% macro spark__text_order(expression) -%}
+    {{ expression }}
+{%- endmacro %}

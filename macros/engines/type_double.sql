@@ -7,3 +7,8 @@
 {% macro default__type_double() -%}
     double precision
 {%- endmacro %}
+
+
+{% macro spark__type_double() -%}
+    double
+{%- endmacro %}

@@ -41,6 +41,11 @@
 {% endmacro %}
 
 
+{% macro spark__explain_unreadable_cell(source_name, table_name, column, expected) %}
+    {{ return(medeval.postgres__explain_unreadable_cell(source_name, table_name, column, expected)) }}
+{% endmacro %}
+
+
 {#- Of the cell only digits and signs are shown: where a row has shifted, it may be a piece of a
     note. -#}
 {% macro log_unreadable_cell(source_name, location, relation, column, expected) %}
@@ -50,7 +55,7 @@
     }[expected]('cell') %}
     {% set rows = run_query(
         "select row_number, regexp_replace(left(cell, 40), '[^0-9 .,:;/+-]', 'x', 'g') from ("
-        ~ 'select row_number() over () as row_number, '
+        ~ 'select ' ~ number_of_scan() ~ ' as row_number, '
         ~ raw_text(column) ~ ' as cell from ' ~ relation ~ ') as numbered where cell not in '
         ~ missing_texts(source_name) ~ ' and not (' ~ readable ~ ') limit 1'
     ).rows %}
@@ -62,3 +67,20 @@
         ) %}
     {% endif %}
 {% endmacro %}
+
+
+{#- The number of a row in the order in which it is read. -#}
+{% macro number_of_scan() -%}
+    {{ return(adapter.dispatch('number_of_scan', 'medeval')()) }}
+{%- endmacro %}
+
+
+{% macro default__number_of_scan() -%}
+    row_number() over ()
+{%- endmacro %}
+
+
+{#- Of the first file, where a table is in several. -#}
+{% macro spark__number_of_scan() -%}
+    monotonically_increasing_id() + 1
+{%- endmacro %}

@@ -3,9 +3,7 @@
 {% macro lay_sources() %}
     {% if execute and flags.WHICH in ('build', 'run', 'test') %}
         {#- A retry selects nothing; it reads what there is. -#}
-        {% set laid = [] if selected_resources else run_query(
-            'select table_schema, table_name from information_schema.tables'
-        ).rows %}
+        {% set laid = [] if selected_resources else existing_relations() %}
         {% set absent = [] %}
         {% for tables in plugin().read_sources(graph, selected_resources, laid) %}
             {% if tables[0].config.meta.holds == 'published' %}
@@ -29,7 +27,11 @@
 
 {#- Returns the names of the tables that are not there and need not be. -#}
 {% macro default__lay_source(tables) %}
-    {% set views = source_views(tables, flags.WHICH in ('build', 'run')) %}
+    {{ return(lay_views(tables, source_views(tables, flags.WHICH in ('build', 'run')))) }}
+{% endmacro %}
+
+
+{% macro lay_views(tables, views) %}
     {% for note in views.notes %}
         {% do log(note, info=true) %}
     {% endfor %}
@@ -71,7 +73,7 @@
 
 {% macro table_relation(table) %}
     {{ return(api.Relation.create(
-        database=target.database, schema=table.schema, identifier=table.name
+        database=target.get('database'), schema=table.schema, identifier=table.name
     )) }}
 {% endmacro %}
 
@@ -79,11 +81,32 @@
 {#- On PostgreSQL the sources are real tables, of `python -m medeval load` or of mimic-code. The
     schema of the extracts is medeval's own: what is not there is made, empty. -#}
 {% macro postgres__lay_source(tables) %}
+    {{ return(check_tables(tables, postgres_columns(tables[0].schema))) }}
+{% endmacro %}
+
+
+{#- On Spark the sources are Parquet of `python -m medeval load`, or tables of the catalogue where no
+    folder is named. -#}
+{% macro spark__lay_source(tables) %}
+    {% if plugin().is_source_named(tables, graph) %}
+        {{ return(lay_views(tables, spark_source_views(tables))) }}
+    {% endif %}
+    {{ return(check_tables(tables, plugin().spark_columns(run_query, tables[0].schema))) }}
+{% endmacro %}
+
+
+{% macro spark_source_views(tables) %}
+    {% do plugin().floor_place(build_log(), tables[0].config.meta.floor) %}
+    {{ return(plugin().parquet_views(run_query, tables, plugin().source_place(tables, graph))) }}
+{% endmacro %}
+
+
+{#- Checks real tables, `there`: {name: its columns}. What may be absent and is, is made empty. -#}
+{% macro check_tables(tables, there) %}
     {% set absent = [] %}
-    {% set there = postgres_columns(tables[0].schema) %}
     {% for table in tables | sort(attribute='name') %}
         {% set relation = table_relation(table) %}
-        {% if plugin().is_empty_by_default(table, there, target.dbname) %}
+        {% if plugin().is_empty_by_default(table, there, plugin().database_of(target)) %}
             {% do adapter.create_schema(relation) %}
             {% do run_query(
                 'create table if not exists ' ~ relation ~ ' as ' ~ plugin().empty_query(table)
@@ -117,4 +140,33 @@
         {% do columns.setdefault(row[0], []).append(row[1]) %}
     {% endfor %}
     {{ return(columns) }}
+{% endmacro %}
+
+
+{#- Schema and name of every table and view that there is. -#}
+{% macro existing_relations() %}
+    {{ return(adapter.dispatch('existing_relations', 'medeval')()) }}
+{% endmacro %}
+
+
+{% macro default__existing_relations() %}
+    {{ return(run_query(
+        'select table_schema, table_name from information_schema.tables'
+        ~ ' where table_catalog = current_database()'
+    ).rows) }}
+{% endmacro %}
+
+
+{#- Of the schemas that this project names: a catalogue may have very many. -#}
+{% macro spark__existing_relations() %}
+    {% set found, schemas = [], [built_schema('medeval') | trim] %}
+    {% for node in (graph.nodes.values() | list) + (graph.sources.values() | list) %}
+        {% do schemas.append(node.schema) %}
+    {% endfor %}
+    {% for row in run_query('show databases').rows if row[0] in schemas %}
+        {% for table in run_query('show tables in ' ~ row[0]).rows %}
+            {% do found.append([row[0], table[1]]) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}

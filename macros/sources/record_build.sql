@@ -1,10 +1,10 @@
 {#- The table of the log of builds; what it is, medeval.builds says. -#}
 {% macro build_log() %}
     {% set builds = api.Relation.create(
-        database=target.database, schema=built_schema('medeval') | trim, identifier='builds'
+        database=target.get('database'), schema=built_schema('medeval') | trim, identifier='builds'
     ) %}
     {{ return(plugin().build_log(
-        run_query, adapter, builds, graph, selected_resources, target, var,
+        run_query, existing_relations, adapter, builds, graph, selected_resources, target, var,
         invocation_id=invocation_id, started_at=run_started_at.strftime('%Y-%m-%dT%H:%M:%SZ'),
         dbt_version=dbt_version
     )) }}

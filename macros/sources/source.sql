@@ -18,8 +18,20 @@
 
 
 {% macro postgres__previewed_source(table, relation) %}
-    {% set there = postgres_columns(table.schema) %}
-    {% if plugin().is_empty_by_default(table, there, target.dbname) %}
+    {{ return(previewed_table(table, relation, postgres_columns(table.schema))) }}
+{% endmacro %}
+
+
+{% macro spark__previewed_source(table, relation) %}
+    {% if plugin().is_source_named([table], graph) %}
+        {{ return('(' ~ spark_source_views([table]).queries[table.name] ~ ')') }}
+    {% endif %}
+    {{ return(previewed_table(table, relation, plugin().spark_columns(run_query, table.schema))) }}
+{% endmacro %}
+
+
+{% macro previewed_table(table, relation, there) %}
+    {% if plugin().is_empty_by_default(table, there, plugin().database_of(target)) %}
         {{ return('(' ~ plugin().empty_query(table) ~ ') as ' ~ table.name) }}
     {% endif %}
     {{ return(relation) }}

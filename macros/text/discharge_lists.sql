@@ -15,7 +15,7 @@
     {%- set mark -%}
         '^ *(#[0-9]{1,2}[.):]?|[(]?[0-9]{1,2}[.)]|[(]?[a-z][)]|[-*#]+)([^0-9]|$)'
     {%- endset -%}
-    ltrim({{ replace_first(shadow_text, mark, "'\\2'") }}, ' ')
+    trim(leading ' ' from {{ replace_first(shadow_text, mark, "'\\2'") }})
 {%- endmacro %}
 
 

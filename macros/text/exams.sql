@@ -14,7 +14,7 @@
     which each match holds one: an exam without any is left alone, since patterns are costly. -#}
 {% macro cut_from(notation) -%}
     case
-        when {% for guard in varargs %}strpos(shadow, '{{ guard }}') = 0
+        when {% for guard in varargs %}position('{{ guard }}' in shadow) = 0
             {{- ' and ' if not loop.last }}{% endfor %} then shadow
         else {{ without_end_space(
             replace_first('shadow', "'(?s)" ~ shadow_pattern(notation) ~ ".*'", "'\\1'")
@@ -25,5 +25,5 @@
 
 {#- A shadow without the white space at its end. -#}
 {% macro without_end_space(expression) -%}
-    rtrim({{ expression }}, ' ' || {{ line_feed() }})
+    trim(trailing ' ' || {{ line_feed() }} from {{ expression }})
 {%- endmacro %}

@@ -2,10 +2,10 @@
     Only a line feed ends a line. -#}
 {% macro line_after(expression, mark) -%}
     case
-        when strpos({{ expression }}, {{ mark }}) > 0
+        when position({{ mark }} in {{ expression }}) > 0
             then {{ trimmed(
-                'split_part(substr(' ~ expression ~ ', strpos(' ~ expression ~ ', ' ~ mark
-                ~ ') + length(' ~ mark ~ ')), ' ~ line_feed() ~ ', 1)'
+                'split_part(substr(' ~ expression ~ ', position(' ~ mark
+                ~ ' in ' ~ expression ~ ') + length(' ~ mark ~ ')), ' ~ line_feed() ~ ', 1)'
             ) }}
     end
 {%- endmacro %}

@@ -10,7 +10,7 @@
         when {{ patterns }}.hadm_id is null then {{ line }}
         -- Laboratory results end here, before anything costly.
         when length({{ expression }}) < {{ patterns }}.shortest_term then {{ line }}
-        when strpos({{ folded_case(expression) }}, {{ patterns }}.shared_start) = 0 then {{ line }}
+        when position({{ patterns }}.shared_start in {{ folded_case(expression) }}) = 0 then {{ line }}
         when not {{ matches_in_any_case(line, patterns ~ '.term_pattern') }} then {{ line }}
         {% if var('cdm_rules') == 'reference' -%}
         else

@@ -29,14 +29,15 @@ select
     || substr(
         {{ relation }}.word,
         cast(places.place + 1 as integer),
-        cast(later_places.place - places.place - 1 as integer)
+        cast(later_places.later_place - places.place - 1 as integer)
     )
-    || substr({{ relation }}.word, cast(later_places.place + 1 as integer)) as spelling,
+    || substr({{ relation }}.word, cast(later_places.later_place + 1 as integer)) as spelling,
     2 as left_out
 from {{ relation }}
 cross join {{ whole_numbers(1, 40, 'places', 'place') }}
-inner join {{ whole_numbers(1, 40, 'later_places', 'place') }} on places.place < later_places.place
+cross join {{ whole_numbers(1, 40, 'later_places', 'later_place') }}
 where
     {{ relation }}.most_left_out >= 2
-    and later_places.place <= length({{ relation }}.word)
+    and places.place < later_places.later_place
+    and later_places.later_place <= length({{ relation }}.word)
 {%- endmacro %}

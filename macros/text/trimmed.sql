@@ -1,4 +1,4 @@
 {#- A text without the white space at its ends. -#}
 {% macro trimmed(expression) -%}
-    ltrim(rtrim({{ expression }}, {{ white_space() }}), {{ white_space() }})
+    trim(both {{ white_space() }} from {{ expression }})
 {%- endmacro %}

@@ -14,7 +14,9 @@ patient_texts as (
     select
         subject_id,
         concat(
-            subject_id, '|', coalesce(gender, ''), '|', anchor_age, '|', anchor_year
+            subject_id, '|', coalesce(gender, ''), '|',
+            coalesce(cast(anchor_age as {{ dbt.type_string() }}), ''), '|',
+            coalesce(cast(anchor_year as {{ dbt.type_string() }}), '')
         ) as patient
     from patients
 ),

@@ -45,7 +45,7 @@ distinct_reports as (
     from radiology_reports
 ),
 
-shown_texts as not materialized (
+shown_texts as {{ materialized(false) }} (
     {% for field, source, item, columns in [
         (
             'lab_results',
@@ -59,7 +59,8 @@ shown_texts as not materialized (
         (
             'microbiology_events',
             'microbiology_events',
-            "concat(test_itemid, '-', sequence_num)",
+            "concat(test_itemid, '-', coalesce(cast(sequence_num as "
+            ~ dbt.type_string() ~ "), ''))",
             ['test_name', 'spec_type_desc', 'organism_name', 'comments'],
         ),
     ] %}
@@ -100,21 +101,21 @@ shortest_words as (
 ),
 
 -- Laboratory results are a million texts, but few different ones.
-different_texts as materialized (
+different_texts as {{ materialized() }} (
     select distinct shown_texts.shown_text
     from shown_texts
     cross join shortest_words
     where length(shown_texts.shown_text) >= shortest_words.shortest_word
 ),
 
-lower_case_texts as materialized (
+lower_case_texts as {{ materialized() }} (
     select
         shown_text,
         {{ folded_case('shown_text') }} as lower_case_text
     from different_texts
 ),
 
-texts_with_words as materialized (
+texts_with_words as {{ materialized() }} (
     select
         lower_case_texts.shown_text,
         diagnosis_words.pathology,
@@ -129,11 +130,11 @@ texts_with_words as materialized (
         ) - length(lower_case_texts.lower_case_text) as hit_count
     from lower_case_texts
     inner join diagnosis_words
-        on strpos(lower_case_texts.lower_case_text, diagnosis_words.term) > 0
+        on position(diagnosis_words.term in lower_case_texts.lower_case_text) > 0
 ),
 
 -- A short name is a whole word: "happy" is none.
-texts_in_words as materialized (
+texts_in_words as {{ materialized() }} (
     select
         shown_text,
         ' ' || replace({{ replace_all('lower_case_text', "'[^a-z]+'", "' '") }}, ' ', '  ') || ' '
@@ -142,7 +143,7 @@ texts_in_words as materialized (
     where {{ matches('lower_case_text', "'[a-z]{3}'") }}
 ),
 
-texts_with_short_names as materialized (
+texts_with_short_names as {{ materialized() }} (
     select
         texts_in_words.shown_text,
         other_names.pathology,
@@ -159,9 +160,7 @@ texts_with_short_names as materialized (
     inner join other_names
         on
             other_names.is_name
-            and strpos(
-                texts_in_words.text_in_words, ' ' || replace(other_names.name, ' ', '  ') || ' '
-            ) > 0
+            and position(' ' || replace(other_names.name, ' ', '  ') || ' ' in texts_in_words.text_in_words) > 0
 ),
 
 pieces_with_long_words as (
@@ -181,7 +180,7 @@ pieces_with_long_words as (
     where {{ matches('lower_case_text', "'[a-z]{10}'") }}
 ),
 
-long_words as materialized (
+long_words as {{ materialized() }} (
     select
         shown_text,
         split_part(piece, {{ word_end() }}, 1) as word,
@@ -227,7 +226,7 @@ misspelt_names as (
         name_spellings.word as pathology
     from likely_spellings
     inner join name_spellings on likely_spellings.spelling = name_spellings.spelling
-    where strpos(likely_spellings.word, name_spellings.word) = 0
+    where position(name_spellings.word in likely_spellings.word) = 0
 ),
 
 texts_with_misspelt_names as (
@@ -241,7 +240,7 @@ texts_with_misspelt_names as (
     inner join misspelt_names on long_words.word = misspelt_names.word
 ),
 
-texts_with_any_words as materialized (
+texts_with_any_words as {{ materialized() }} (
     select * from texts_with_words
     union all
     select * from texts_with_short_names
@@ -265,7 +264,7 @@ words_in_texts as (
             and texts_with_any_words.pathology = cases.pathology
 ),
 
-lower_case_reports as materialized (
+lower_case_reports as {{ materialized() }} (
     select
         hadm_id,
         note_id,
@@ -274,7 +273,7 @@ lower_case_reports as materialized (
     from distinct_reports
 ),
 
-reports_with_headings as materialized (
+reports_with_headings as {{ materialized() }} (
     select
         lower_case_reports.hadm_id,
         lower_case_reports.note_id,
@@ -282,13 +281,13 @@ reports_with_headings as materialized (
         headings.phrase,
         headings.heading
     from lower_case_reports
-    inner join headings on strpos(lower_case_reports.lower_case_report, headings.phrase) > 0
+    inner join headings on position(headings.phrase in lower_case_reports.lower_case_report) > 0
 ),
 
 -- A heading stands in capitals, or with a colon; more cannot be told, since the reports have no
 -- line breaks left. A mark replaces its words, so that the pattern is the same for all, and another
 -- mark the heading that is found.
-reports_without_capitals as materialized (
+reports_without_capitals as {{ materialized() }} (
     select
         hadm_id,
         note_id,
@@ -302,7 +301,7 @@ reports_without_capitals as materialized (
     from reports_with_headings
 ),
 
-reports_without_headings as materialized (
+reports_without_headings as {{ materialized() }} (
     select
         hadm_id,
         note_id,

@@ -36,7 +36,7 @@ whole_reports as (
     group by hadm_id, note_id
 ),
 
-reports as materialized (
+reports as {{ materialized() }} (
     select
         shown_reports.hadm_id,
         shown_reports.note_id,
@@ -80,7 +80,7 @@ phrases_in_reports as (
     select
         sought.phrase,
         sought.pathology,
-        strpos(reports.shown_text, sought.phrase) > 0 as is_shown,
+        position(sought.phrase in reports.shown_text) > 0 as is_shown,
         length(reports.whole_text) - length(replace(reports.whole_text, sought.phrase, ''))
         > length(reports.shown_text) - length(replace(reports.shown_text, sought.phrase, ''))
             as is_dropped
@@ -89,8 +89,8 @@ phrases_in_reports as (
         on
             (sought.pathology is null or reports.pathology = sought.pathology)
             and (
-                strpos(reports.whole_text, sought.phrase) > 0
-                or strpos(reports.shown_text, sought.phrase) > 0
+                position(sought.phrase in reports.whole_text) > 0
+                or position(sought.phrase in reports.shown_text) > 0
             )
 ),
 

@@ -27,7 +27,7 @@ shuffled_hours as (
             order by
                 {{ text_order(
                     "md5(concat('" ~ var('mimic3_training_seed', 0)
-                    ~ "|', icustay_id, '|', cast(period_length as bigint)))"
+                    ~ "|', icustay_id, '|', " ~ nearest_bigint('period_length') ~ "))"
                 ) }} asc,
                 period_length asc
         ) as place

@@ -2,7 +2,7 @@
 {%- set moments = [] -%}
 {%- for power in ['#_place', '#_place * #_place', '#_place * #_place * #_place'] -%}
     {%- do moments.append(
-        'cast(sum(cast(' ~ power ~ ' * ' ~ one ~ ' / #_count as bigint)) as bigint) / ' ~ one
+        'cast(sum(' ~ nearest_bigint(power ~ ' * ' ~ one ~ ' / #_count') ~ ') as bigint) / ' ~ one
         ~ ' as #_moment_' ~ loop.index
     ) -%}
 {%- endfor -%}

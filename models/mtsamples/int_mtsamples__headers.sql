@@ -12,11 +12,11 @@ final as (
         notes.source_index,
         sections.section,
         sections.priority,
-        cast(strpos(notes.note_text, sections.header) as integer) as header_position,
+        cast(position(sections.header in notes.note_text) as integer) as header_position,
         {{ line_after('notes.note_text', 'sections.header') }} as section_text
     from notes
     cross join sections
-    where strpos(notes.note_text, sections.header) > 0
+    where position(sections.header in notes.note_text) > 0
 )
 
 select * from final

@@ -25,7 +25,7 @@ final as (
         inputs.question,
         answers.answer,
         '{{ var('mtsamples_truncation') }}' as truncation,
-        strpos(inputs.question, answers.answer) > 0 as leak
+        position(answers.answer in inputs.question) > 0 as leak
     from answers
     inner join notes on answers.source_index = notes.source_index
     inner join inputs on answers.source_index = inputs.source_index

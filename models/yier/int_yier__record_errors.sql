@@ -44,13 +44,20 @@ missing_ids as (
     where sample_id is null
 ),
 
+option_texts as (
+    select
+        line_number,
+        {{ exact_text('option_text') }} as exact_text
+    from options
+),
+
 option_counts as (
     select
         line_number,
         count(*) as option_count,
-        count(distinct {{ exact_text('option_text') }}) as text_count,
-        count(nullif({{ exact_text('option_text') }}, '')) as filled_count
-    from options
+        count(distinct exact_text) as text_count,
+        count(nullif(exact_text, '')) as filled_count
+    from option_texts
     group by line_number
 ),
 

@@ -2,9 +2,10 @@
 
 Of each benchmark a row is written before its sources are looked at (`succeeded` is null: what was
 built before still stands whole), one when dbt starts to build tables (false), and one when it has
-ended well (true). What reads the tables takes the newest row, so a build that failed, was killed or
-stopped at its source is seen. `tests` says what the data tests said of the tables: passed, failed,
-or nothing where not all of them have run. No row is changed but by this.
+ended well (true), and one when the data tests of what stands have run. What reads the tables takes
+the newest row, so a build that failed, was killed or stopped at its source is seen. `tests` says
+what the data tests said of the tables: passed, failed, or nothing where not all of them have run.
+No row is ever changed.
 
 What a run of dbt reads, builds and tests of each benchmark says dbt's graph, all nodes as
 dictionaries. A benchmark ("floor") is the first folder of its models, seeds and tests: dbt calls it
@@ -187,6 +188,7 @@ class BuildLog:
 
     Attributes:
         query: runs a statement, and returns a table with `rows`.
+        relations: returns schema and name of every table and view that there is.
         adapter: of dbt.
         table: its relation, with the database in front: a DuckDB file called medeval.duckdb is a
             database of the schema's name.
@@ -200,6 +202,7 @@ class BuildLog:
     """
 
     query: Callable[[str], Any]
+    relations: Callable[[], Any]
     adapter: Any
     table: Any
     graph: Graph
@@ -246,10 +249,8 @@ class BuildLog:
             newest = self._newest(floor)
             if tested and newest and newest["succeeded"]:
                 self._make()
-                self.query(
-                    f"update {self.table} set tests = '{tested}'"
-                    f" where sequence_number = {newest['sequence_number']}"
-                )
+                said_before = {name: newest[name] or "" for name in _TEXTS}
+                self._append(floor, {**said_before, "tests": tested}, "true")
         if {"error", "fail", "skipped"} & {*statuses.values()}:
             return []
         said = []
@@ -281,11 +282,7 @@ class BuildLog:
             floor: the benchmark.
             but_of: an invocation whose rows do not count.
         """
-        there = self.query(
-            "select 1 from information_schema.tables where table_catalog = current_database()"
-            f" and table_schema = '{self.table.schema}' and table_name = 'builds'"
-        )
-        if not there.rows:
+        if (self.table.schema, "builds") not in {(row[0], row[1]) for row in self.relations()}:
             return None
         rows = self.query(
             f"select * from {self.table} where floor = '{floor}' and invocation_id <> '{but_of}'"
@@ -307,12 +304,14 @@ class BuildLog:
     def _make(self) -> None:
         """Make the table, with what that of an earlier version may lack."""
         self.adapter.create_schema(self.table)
-        columns = ", ".join(f"{name} text" for name in ("floor", *_TEXTS))
+        is_spark = self.target["type"] == "spark"
+        text = "string" if is_spark else "text"
+        columns = ", ".join(f"{name} {text}" for name in ("floor", *_TEXTS))
         self.query(
             f"create table if not exists {self.table}"
             f" (sequence_number bigint, {columns}, succeeded boolean)"
         )
-        for name in ("settings", "tests"):
+        for name in () if is_spark else ("settings", "tests"):
             self.query(f"alter table {self.table} add column if not exists {name} text")
 
     def _append(self, floor: str, row: Mapping[str, str], succeeded: str) -> None:

@@ -23,6 +23,7 @@ from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
 from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
+from medeval.commands.merge import merge
 from medeval.commands.options import Command
 from medeval.commands.report import report, view
 from medeval.commands.run import predict, run
@@ -42,7 +43,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_COMMANDS = (init, synth, load, export, run, judge, judge_audit, predict, score, compare, report)
+_COMMANDS = (
+    init,
+    synth,
+    load,
+    export,
+    run,
+    merge,
+    judge,
+    judge_audit,
+    predict,
+    score,
+    compare,
+    report,
+)
 for command in (*_COMMANDS, trace, view, leaderboard, publish, tasks, models, doctor):
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():

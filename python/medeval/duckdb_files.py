@@ -125,9 +125,17 @@ def source_views(
     return views
 
 
-def empty_query(table: Table) -> str:
-    """Return a query with the columns of a table and no row, on any engine."""
-    cells = ", ".join(f'cast(null as varchar) as "{column}"' for column in columns_of(table))
+def empty_query(table: Table, text: str = "varchar", quote: str = '"') -> str:
+    """Return a query with the columns of a table and no row; by default for DuckDB or PostgreSQL.
+
+    Args:
+        table: of a source.
+        text: the engine's name of the type of texts.
+        quote: what the engine puts around a name.
+    """
+    cells = ", ".join(
+        f"cast(null as {text}) as {quote}{column}{quote}" for column in columns_of(table)
+    )
     return f"select {cells} where false"
 
 

@@ -84,11 +84,14 @@ def load_parts(
             exists, or a database that refuses. Nothing is left in the database then.
     """
     if target.type != "postgres":
-        raise UserError(f"load copies into PostgreSQL; target {target.name!r} is {target.type}.")
+        raise UserError(
+            f"load copies into PostgreSQL; target {target.name!r} is {target.type}. Spark reads"
+            " what `--to parquet DIR` writes, and DuckDB the files themselves."
+        )
     if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
-    found = [_find_tables(part) for part in parts]
+    found = [find_part_tables(part) for part in parts]
     total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
     connection = connect(target)
     try:
@@ -109,7 +112,7 @@ def load_parts(
 def load_rows(
     rows: Iterable[Sequence[object]], source: Source, request: LoadRequest
 ) -> LoadedTable:
-    """Load rows that no SQL reads from a user's files, in one transaction; see `load_parts`.
+    """Load rows that no SQL reads from a user's files: see `load_parts` and `write_parquet`.
 
     Args:
         rows: of the source's one table.
@@ -121,20 +124,36 @@ def load_rows(
     """
     ((table, columns),) = source.tables.items()
     schema = request.schema or str(project_variable(source.schema_variable, request.root))
-    target = load_target(request.target, request.root)
     with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
         with Path(folder, f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
             # Quoted, so that an empty text is a text and not a missing one.
             writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
             writer.writerow(columns)
             writer.writerows(rows)
-        parts = [Part(source, Path(folder), schema)]
-        (loaded,) = load_parts(parts, target, replace=request.replace)
+        (loaded,) = load_request([Part(source, Path(folder), schema)], request)
     return loaded
 
 
-def _find_tables(part: Part) -> dict[str, list[RawFile]]:
-    """Choose each table's file and check all that can be checked before a long load."""
+def load_request(parts: Sequence[Part], request: LoadRequest) -> list[LoadedTable]:
+    """Load sources to where the user wants them.
+
+    Raises:
+        UserError: see `load_parts` and `write_parquet`.
+    """
+    if request.parquet is not None:
+        from medeval.load_parquet import write_parquet
+
+        return write_parquet(parts, request.parquet, replace=request.replace)
+    target = load_target(request.target, request.root)
+    return load_parts(parts, target, replace=request.replace)
+
+
+def find_part_tables(part: Part) -> dict[str, list[RawFile]]:
+    """Choose each table's file and check all that can be checked before a long load.
+
+    Raises:
+        UserError: a file or column is missing, or a header or end of a file is wrong.
+    """
     plan = part.plan
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")

@@ -260,11 +260,7 @@ def read_rows(
     import pyarrow.csv as pa_csv
 
     size, done = file.path.stat().st_size, 0
-    if _form(file.path) == ".csv.gz":
-        # DuckDB sees a stream that is cut off, and does not compare the checksum behind it.
-        with _reading(file.path), gzip.open(file.path) as stream:
-            while stream.read(_BLOCK):
-                pass
+    check_whole(file.path)
     with _database(file.path) as database:
         database.execute("set enable_progress_bar = true; set enable_progress_bar_print = false")
         query = f"select cast(columns(*) as varchar) from {file.relation}"
@@ -276,6 +272,20 @@ def read_rows(
             advance(share - done)
             done = share
     advance(size - done)
+
+
+def check_whole(path: Path) -> None:
+    """Read a compressed file to its end; other forms are passed over.
+
+    DuckDB sees a stream that is cut off, and does not compare the checksum behind it.
+
+    Raises:
+        UserError: it is truncated or damaged.
+    """
+    if _form(path) == ".csv.gz":
+        with _reading(path), gzip.open(path) as stream:
+            while stream.read(_BLOCK):
+                pass
 
 
 @contextmanager

@@ -126,14 +126,35 @@ def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
         UserError: a folder and a database are named for one source.
     """
     entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
-    if target.type == "postgres":
-        names = [project_variable(one["schema_variable"], root) for one in entries]
-        return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
-    return floor_place([one["config"]["meta"] for one in entries], root)
+    metas = [one["config"]["meta"] for one in entries]
+    if not reads_tables(target.type, metas):
+        return floor_place(metas, root)
+    names = [project_variable(one["schema_variable"], root) for one in entries]
+    return "schema", [f"{database_of(target.settings)}.{name}" for name in names]
+
+
+def reads_tables(engine: str, metas: Sequence[Meta]) -> bool:
+    """Tell whether sources are tables of the database, and not files.
+
+    Args:
+        engine: the adapter's type of a target.
+        metas: of every source of a benchmark.
+    """
+    return engine == "postgres" or (engine == "spark" and not variables_set(metas))
+
+
+def database_of(target: Mapping[str, Any]) -> str:
+    """Return the name of a target's database; a catalogue of Spark has none."""
+    return str(target.get("dbname") or "spark_catalog")
 
 
 def absolute_path(path: str) -> str:
-    """Return a path with the current folder in front where it is relative, and ``~`` resolved."""
+    """Return a path with the current folder in front where it is relative, and ``~`` resolved.
+
+    An address (``s3a://...``) stays as it is.
+    """
+    if "://" in path:
+        return path
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
@@ -195,7 +216,7 @@ class Source:
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """What a user asked of `load`: the place of the files, if one is named, and the database.
+    """What a user asked of `load`: the place of the files, if one is named, and where they go.
 
     Attributes:
         place: a file or folder.
@@ -203,6 +224,7 @@ class LoadRequest:
         replace: replace the schema if `load` made it.
         target: of profiles.yml.
         root: the project's folder.
+        parquet: the folder of Parquet to write, in place of the database.
     """
 
     place: Path | None
@@ -210,6 +232,15 @@ class LoadRequest:
     replace: bool
     target: str
     root: Path
+    parquet: Path | None = None
+
+    def then(self, source: Source, table: str, schema: str) -> str:
+        """Return what a table is called where it went, and how to build its benchmark."""
+        command = f"dbt build --select {source.name} --target"
+        if self.parquet is None:
+            return f"{schema}.{table}: `{command} {self.target}`."
+        variable = variables_of([source.meta])[0]
+        return f"{self.parquet}: name it in {variable}, then `{command} spark`."
 
 
 def variables(root: Path) -> list[str]:

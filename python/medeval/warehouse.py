@@ -1,6 +1,6 @@
 """The database that a target of profiles.yml names: found as dbt finds it, and opened for reading.
 
-DuckDB's file and a PostgreSQL database answer the same SQL here. Rows come as plain tuples, a batch
+DuckDB's file, PostgreSQL and Spark answer the same SQL here. Rows come as plain tuples, a batch
 at a time, so that a table larger than memory can be read; the caller asks for the order with
 `order by`. What an engine says of an error passes only as far as it shows no data.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-_ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL"}
+_ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
 BATCH_ROWS = 20_000
 CONNECT_TIMEOUT_SECONDS = 15
 
@@ -102,7 +102,10 @@ def load_target(
 
 # The mark before the sentences of the project's own models (macro `stop_with`). It counts only
 # right behind the engine's first words, where no data can stand before it.
-_OWN = re.compile(r"\A[^:]*:\W*medeval: (?P<sentence>[\w .,:;()-]+)")
+_OWN = re.compile(
+    r"\A(?:[^:]*:\W*|\[USER_RAISED_EXCEPTION\] )medeval: (?P<sentence>[\w .,:;()-]+?)"
+    r"(?: SQLSTATE: \w+|(?![\w .,:;()-])|\Z)"
+)
 
 _ERRORS = tomllib.loads(Path(__file__).with_name("engine_errors.toml").read_text(encoding="utf-8"))
 _ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
@@ -110,7 +113,7 @@ _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown.
 
 
 def shown(error: Exception) -> str:
-    """Return what may be said of an error that duckdb, psycopg or psycopg2 raised.
+    """Return what may be said of an error that duckdb, psycopg, psycopg2 or pyspark raised.
 
     An engine's sentence about data holds data: the broken line, the value of a cast, the key that
     stands twice. So nothing of such a sentence passes but a file that exists, a line number, a name
@@ -120,14 +123,21 @@ def shown(error: Exception) -> str:
     line, or the table, column and constraint, that are known to be at fault and the kind of fault.
     """
     message, diagnosis = str(error), getattr(error, "diag", None)
-    state = getattr(diagnosis, "sqlstate", None)
+    of_spark = getattr(error, "getSqlState", lambda: None)()
+    state = getattr(diagnosis, "sqlstate", None) or of_spark
     primary = getattr(diagnosis, "message_primary", None) or message
+    if of_spark:
+        # Behind its first lines stands the plan.
+        primary = re.split(r";?\n| SQLSTATE: ", message.strip())[0]
     if own := _OWN.match(primary):
         return own["sentence"].strip()
     if getattr(diagnosis, "statement_position", None):
         return message
-    harmless, name = ("states", state) if state else ("exceptions", type(error).__name__)
-    if re.fullmatch(_ERRORS[harmless], name):
+    # Spark's parser has the state of what a function cannot parse.
+    by_name = not state or of_spark
+    if by_name and re.fullmatch(_ERRORS["exceptions"], type(error).__name__):
+        return primary
+    if state and re.fullmatch(_ERRORS["states"], state):
         return primary
     fault = kind_of_fault(error)
     files = (path for path in re.findall(_ERRORS["file"], message) if Path(path).is_file())
@@ -260,8 +270,8 @@ class Warehouse(AbstractContextManager["Warehouse"]):
 
     def server_version(self) -> str:
         """Return the version of the engine that answers, without a distributor's remark."""
-        is_duckdb = self.target.type == "duckdb"
-        asked = "version()" if is_duckdb else "current_setting('server_version')"
+        is_postgres = self.target.type == "postgres"
+        asked = "current_setting('server_version')" if is_postgres else "version()"
         ((version,),) = flat(self.query(f"select {asked}"))
         return str(version).split(" ")[0].removeprefix("v")
 
@@ -320,12 +330,18 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
         UserError: there is no such database, it is in use, or it cannot be reached.
     """
     if target.type not in _ENGINES:
-        engines = " and ".join(_ENGINES)
+        engines = ", ".join(_ENGINES)
         raise UserError(f"Target {target.name!r} is {target.type!r}; only {engines} can be read.")
     if target.type == "postgres":
         import psycopg
 
         return Warehouse(target, connect(target, read_only=True), psycopg.Error)
+    if target.type == "spark":
+        try:
+            from medeval.spark_warehouse import open_spark
+        except ImportError:
+            raise UserError("Spark is not installed: `pip install medeval[spark]`.") from None
+        return open_spark(target)
     import duckdb
 
     connection = _duckdb(target, root, build_command, read_only=True)
@@ -379,6 +395,8 @@ def write_transaction(
     """
     connection: Any
     error: type[Exception]
+    if target.type == "spark":
+        raise UserError("Runs are published to DuckDB or PostgreSQL; Spark has no transaction.")
     if target.type == "postgres":
         import psycopg
 

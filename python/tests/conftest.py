@@ -27,7 +27,7 @@ settings.register_profile("all", deadline=None, suppress_health_check=[HealthChe
 # The same few examples in every run.
 settings.register_profile("fast", settings.get_profile("all"), max_examples=15, derandomize=True)
 
-_KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED", "MEDEVAL_REQUIRE_BROWSER"}
+_KEPT = {"MEDEVAL_SHARED", *(f"MEDEVAL_REQUIRE_{what}" for what in ("SHARED", "BROWSER", "SPARK"))}
 _ENGINES = ("duckdb", "postgres")
 
 

@@ -18,7 +18,7 @@ codes as (
         title_parts.pathology
     from titles
     inner join title_parts
-        on strpos({{ folded_case('titles.long_title') }}, title_parts.title_part) > 0
+        on position(title_parts.title_part in {{ folded_case('titles.long_title') }}) > 0
 ),
 
 final as (

@@ -100,9 +100,7 @@ telling_histories as (
     inner join scrub_terms
         on
             histories.pathology = scrub_terms.pathology
-            and strpos(
-                {{ folded_case('histories.history_of_present_illness') }}, scrub_terms.term
-            ) > 0
+            and position(scrub_terms.term in {{ folded_case('histories.history_of_present_illness') }}) > 0
 ),
 
 numbered_diagnoses as (
@@ -123,7 +121,7 @@ naming_diagnoses as (
     inner join scrub_terms
         on
             tried.pathology = scrub_terms.pathology
-            and strpos({{ folded_case('numbered_diagnoses.title') }}, scrub_terms.term) > 0
+            and position(scrub_terms.term in {{ folded_case('numbered_diagnoses.title') }}) > 0
     group by numbered_diagnoses.hadm_id
 ),
 

@@ -18,14 +18,14 @@ trimmed_lines as (
     from section_lines
 ),
 
-with_bullets as materialized (
+with_bullets as {{ materialized() }} (
     select
         *,
         {{ with_plain_bullets('text_line') }} as bulleted_line
     from trimmed_lines
 ),
 
-shadows as materialized (
+shadows as {{ materialized() }} (
     select
         *,
         {{ ascii_lower(shadow('bulleted_line')) }} as shadow_line
@@ -33,21 +33,18 @@ shadows as materialized (
 ),
 
 -- `secondary to` names a cause, and does not begin the secondary diagnoses.
-with_parts as materialized (
+with_parts as {{ materialized() }} (
     select
         *,
-        strpos(
-            replace(
+        position('secondary' in replace(
                 replace({{ replace_all('shadow_line', "' +'", "' '") }}, 'with secondary', ''),
                 'secondary to', ''
-            ),
-            'secondary'
-        ) > 0 as begins_secondary_part
+            )) > 0 as begins_secondary_part
     from shadows
 ),
 
 -- A number or bullet may stand before a label, and behind it.
-without_marks as materialized (
+without_marks as {{ materialized() }} (
     select
         *,
         {{ without_list_mark('shadow_line') }} as shadow_text
@@ -56,21 +53,18 @@ without_marks as materialized (
 
 -- As in `Primary Diagnosis: ...`; a line may be nothing else. Without a colon the words belong to a
 -- name, as in `Primary biliary cirrhosis`.
-without_labels as materialized (
+without_labels as {{ materialized() }} (
     select
         *,
-        ltrim(
-            {{ replace_first(
+        trim(leading ' ' from {{ replace_first(
                 'shadow_text',
                 "'^((primary|secondary|active|discharge|diagnosis|diagnoses|dx)[ /]*)+(:|$)'",
                 "''"
-            ) }},
-            ' '
-        ) as shadow_name
+            ) }}) as shadow_name
     from without_marks
 ),
 
-titles as materialized (
+titles as {{ materialized() }} (
     select
         hadm_id,
         line_number,

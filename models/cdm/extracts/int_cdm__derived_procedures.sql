@@ -18,21 +18,21 @@ trimmed_lines as (
     from section_lines
 ),
 
-with_bullets as materialized (
+with_bullets as {{ materialized() }} (
     select
         *,
         {{ with_plain_bullets('text_line') }} as bulleted_line
     from trimmed_lines
 ),
 
-shadows as materialized (
+shadows as {{ materialized() }} (
     select
         *,
         {{ ascii_lower(shadow('bulleted_line')) }} as shadow_line
     from with_bullets
 ),
 
-without_marks as materialized (
+without_marks as {{ materialized() }} (
     select
         *,
         right(text_line, length({{ without_list_mark('shadow_line') }})) as entry

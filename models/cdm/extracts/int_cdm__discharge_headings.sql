@@ -32,7 +32,7 @@ heading_table as (
     from {{ ref('discharge_headings') }}
 ),
 
-note_lines as materialized (
+note_lines as {{ materialized() }} (
     select
         hadm_id,
         {{ lines_of('text') }} as text_lines
@@ -46,21 +46,21 @@ numbered_lines as (
     from note_lines
 ),
 
-colon_lines as materialized (
+colon_lines as {{ materialized() }} (
     select
         hadm_id,
         cast(line_number as integer) as line_number,
         split_part(text_line, ':', 1) as heading,
         -- The mask alone, with nothing behind its colon.
         case
-            when strpos(text_line, '___:') > 0 then {{ trimmed('text_line') }} = '___:'
+            when position('___:' in text_line) > 0 then {{ trimmed('text_line') }} = '___:'
             else false
         end as is_bare_mask
     from numbered_lines
-    where strpos(text_line, ':') between 2 and 80
+    where position(':' in text_line) between 2 and 80
 ),
 
-folded_lines as materialized (
+folded_lines as {{ materialized() }} (
     select
         *,
         {{ folded_heading | replace('#', 'heading') }} as folded_heading

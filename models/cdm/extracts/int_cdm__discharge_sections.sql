@@ -95,14 +95,14 @@ bounded as (
             and chosen.section_order = diagnosis_ends.section_order
 ),
 
-note_lines as materialized (
+note_lines as {{ materialized() }} (
     select
         hadm_id,
         {{ lines_of('text') }} as text_lines
     from notes
 ),
 
-cut as materialized (
+cut as {{ materialized() }} (
     select
         bounded.*,
         -- The line of the heading counts from its colon on, then come the lines to the end.
@@ -120,7 +120,7 @@ trimmed_texts as (
     select
         *,
         {{ trimmed(
-            "substr(heading_line, strpos(heading_line, ':') + 1) || " ~ line_feed()
+            "substr(heading_line, position(':' in heading_line) + 1) || " ~ line_feed()
             ~ " || coalesce(other_lines, '')"
         ) }} as section_text
     from cut

@@ -5,14 +5,14 @@ with free_text as (
     select * from {{ ref('int_cdm__free_text') }}
 ),
 
-trimmed_exams as materialized (
+trimmed_exams as {{ materialized() }} (
     select
         hadm_id,
         coalesce({{ trimmed('physical_examination') }}, '') as exam
     from free_text
 ),
 
-shadowed_exams as materialized (
+shadowed_exams as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -22,7 +22,7 @@ shadowed_exams as materialized (
 
 -- Rule 1: "Physical Exam on discharge", "PE at time of discharge", "day of discharge". The words
 -- for the exam go too where only white space is between.
-without_exam_at_discharge as materialized (
+without_exam_at_discharge as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -36,7 +36,7 @@ without_exam_at_discharge as materialized (
 ),
 
 -- Rule 2: "discharge vs".
-without_discharge_signs as materialized (
+without_discharge_signs as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -45,7 +45,7 @@ without_discharge_signs as materialized (
 ),
 
 -- Rule 3: "discharge physical", and as it is misspelt ("phsycial").
-without_discharge_physical as materialized (
+without_discharge_physical as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -55,7 +55,7 @@ without_discharge_physical as materialized (
 
 -- Rule 4: "Transfer Physical:", "ACS D/C Physical Exam Physical:", and "___ Physical:", where the
 -- mask may hide such a word.
-without_labelled_physical as materialized (
+without_labelled_physical as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -69,7 +69,7 @@ without_labelled_physical as materialized (
 ),
 
 -- Rule 5: "at discharge exam", with up to three signs of any kind in place of the "d".
-without_garbled_discharge as materialized (
+without_garbled_discharge as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -78,7 +78,7 @@ without_garbled_discharge as materialized (
 ),
 
 -- Rule 6: a line that begins with the word. Blank lines before it are part of the cut.
-without_discharge_line as materialized (
+without_discharge_line as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -87,7 +87,7 @@ without_discharge_line as materialized (
 ),
 
 -- Rule 7: "--DISCHARGE--", in any case.
-without_discharge_rule as materialized (
+without_discharge_rule as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -96,12 +96,12 @@ without_discharge_rule as materialized (
 ),
 
 -- Rule 8: DISCHARGE in capitals, wherever it stands. The case is that of the exam itself.
-without_capital_discharge as materialized (
+without_capital_discharge as {{ materialized() }} (
     select
         hadm_id,
         exam,
         case
-            when strpos(exam, 'DISCHARGE') = 0 then shadow
+            when position('DISCHARGE' in exam) = 0 then shadow
             else {{ without_end_space(
                 "left(shadow, length(" ~ replace_first(
                     'left(exam, length(shadow))',
@@ -115,7 +115,7 @@ without_capital_discharge as materialized (
 
 -- Rule 9: "discharge:" and other headings. There is no boundary behind those without a colon, so
 -- "discharge period" and "disposition" cut as well.
-without_discharge_heading as materialized (
+without_discharge_heading as {{ materialized() }} (
     select
         hadm_id,
         exam,

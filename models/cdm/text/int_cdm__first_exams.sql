@@ -9,7 +9,7 @@ with exams as (
 
 -- "Labs and imaging" is one heading with plain blanks only. A shadow makes blanks of other white
 -- space, so here that is a line feed first.
-spaced_exams as materialized (
+spaced_exams as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -21,7 +21,7 @@ spaced_exams as materialized (
     from exams
 ),
 
-shadowed_exams as materialized (
+shadowed_exams as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -31,12 +31,12 @@ shadowed_exams as materialized (
 
 -- "ADMISSION Labs:" belongs to the exam. The sign between becomes a word character, so that the
 -- second word is none any more. Two signs do not protect.
-shielded_results as materialized (
+shielded_results as {{ materialized() }} (
     select
         hadm_id,
         exam,
         case
-            when strpos(shadow, 'admission') = 0 then shadow
+            when position('admission' in shadow) = 0 then shadow
             else {{ replace_all(
                 'shadow',
                 "'admission[ \\n](labs|laboratory|imaging|diagnostics)'",
@@ -47,7 +47,7 @@ shielded_results as materialized (
 ),
 
 -- Rule 10: results, from their heading on.
-without_results as materialized (
+without_results as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -58,7 +58,7 @@ without_results as materialized (
     from shielded_results
 ),
 
-exams_without_results as materialized (
+exams_without_results as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -67,13 +67,13 @@ exams_without_results as materialized (
 ),
 
 -- "Scrotal exam:" and "Pelvic exam:" belong to the exam: their colon goes, for the next two steps.
-shielded_exams as materialized (
+shielded_exams as {{ materialized() }} (
     select
         hadm_id,
         exam,
         shadow,
         case
-            when strpos(shadow, 'exam:') = 0 then shadow
+            when position('exam:' in shadow) = 0 then shadow
             else
                 {{ replace_all(
                     'shadow', "'(scrotal|pelvic)([ \\n])exam:'", "'\\1\\2exam;'"
@@ -84,7 +84,7 @@ shielded_exams as materialized (
 
 -- Rule 11: a heading of an exam, at most 15 characters after a line break. It needs no boundary:
 -- "CVS:" holds "VS:". The line break becomes a mark, which a shadow cannot hold.
-marked_headings as materialized (
+marked_headings as {{ materialized() }} (
     select
         hadm_id,
         shielded_shadow,
@@ -136,7 +136,7 @@ second_exams as (
     group by marked_headings.hadm_id
 ),
 
-without_second_exam as materialized (
+without_second_exam as {{ materialized() }} (
     select
         shielded_exams.hadm_id,
         left(
@@ -155,14 +155,14 @@ without_second_exam as materialized (
 ),
 
 -- Rule 12: the words that stand before an exam at an early departure.
-without_early_departure as materialized (
+without_early_departure as {{ materialized() }} (
     select
         hadm_id,
         {{ trimmed("replace(exam, 'Prior to leaving AMA...', '')") }} as exam
     from without_second_exam
 ),
 
-shadowed_first_exams as materialized (
+shadowed_first_exams as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -171,12 +171,12 @@ shadowed_first_exams as materialized (
 ),
 
 -- The first "HEENT:" is taken out of the search for a second one.
-blunted_heent as materialized (
+blunted_heent as {{ materialized() }} (
     select
         hadm_id,
         exam,
         case
-            when strpos(shadow, 'heent') = 0 then shadow
+            when position('heent' in shadow) = 0 then shadow
             else
                 {{ replace_first(
                     'shadow', "'" ~ shadow_pattern('<heent(~*):') ~ "'", "'\\1first\\2;'"
@@ -186,7 +186,7 @@ blunted_heent as materialized (
 ),
 
 -- Rule 13: a second "HEENT:".
-without_second_heent as materialized (
+without_second_heent as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -195,7 +195,7 @@ without_second_heent as materialized (
 ),
 
 -- Rule 14: vital signs in a row, after 200 characters. Only the first such row is looked at.
-without_vitals_line as materialized (
+without_vitals_line as {{ materialized() }} (
     select
         hadm_id,
         exam,
@@ -210,7 +210,7 @@ without_vitals_line as materialized (
 ),
 
 -- Rule 15: "WBC 12.5" between white space.
-without_blood_count as materialized (
+without_blood_count as {{ materialized() }} (
     select
         hadm_id,
         exam,

@@ -6,7 +6,7 @@ patterns as (
     select * from {{ ref('int_cdm__scrub_patterns') }}
 ),
 
-trimmed_histories as materialized (
+trimmed_histories as {{ materialized() }} (
     select
         hadm_id,
         history_of_present_illness is null as is_history_missing,
@@ -16,7 +16,7 @@ trimmed_histories as materialized (
     from free_text
 ),
 
-shadowed_histories as materialized (
+shadowed_histories as {{ materialized() }} (
     select
         *,
         {{ shadow('past_history') }} as shadow
@@ -25,7 +25,7 @@ shadowed_histories as materialized (
 
 -- One label at the start, with the colon or without: the history gets a label of its own. No word
 -- boundary behind it, so the "PMH" of "PMHistory" goes too.
-unlabelled_histories as materialized (
+unlabelled_histories as {{ materialized() }} (
     select
         hadm_id,
         is_history_missing,
@@ -44,7 +44,7 @@ unlabelled_histories as materialized (
 ),
 
 -- Glued before the scrub: a term may begin at the end of the one and end at the start of the other.
-histories as materialized (
+histories as {{ materialized() }} (
     select
         hadm_id,
         is_history_missing,

@@ -37,7 +37,7 @@ named_pathologies as (
         ) as place
     from marked_diagnoses
     inner join marked_terms
-        on strpos(marked_diagnoses.marked_title, marked_terms.marked_term) > 0
+        on position(marked_terms.marked_term in marked_diagnoses.marked_title) > 0
 ),
 
 final as (

@@ -8,11 +8,11 @@ patterns as (
 
 -- Labels of the exam itself, and the white space behind them. Neighbours ("PE: Physical Exam:") go
 -- together, since the second one has no sign of its own before it.
-unlabelled_exams as materialized (
+unlabelled_exams as {{ materialized() }} (
     select
         hadm_id,
         case
-            when strpos(exam, ':') = 0 then exam
+            when position(':' in exam) = 0 then exam
             else {{ trimmed(replace_all_in_any_case(
                 'exam',
                 "'(^|[^" ~ word_characters() ~ "])((pe|" ~ any_case('physical')
@@ -24,7 +24,7 @@ unlabelled_exams as materialized (
     from exams
 ),
 
-exams_without_review as materialized (
+exams_without_review as {{ materialized() }} (
     select
         hadm_id,
         {{ trimmed(
@@ -34,7 +34,7 @@ exams_without_review as materialized (
 ),
 
 -- Another way to mask: five x or more.
-masked_exams as materialized (
+masked_exams as {{ materialized() }} (
     select
         hadm_id,
         {{ replace_all('exam', "'[xX]{5,}'", "'___'") }} as exam
@@ -42,44 +42,44 @@ masked_exams as materialized (
 ),
 
 -- Rules drawn at the ends, then what remains of a masked heading; one of each at each end.
-without_opening_line as materialized (
+without_opening_line as {{ materialized() }} (
     select
         hadm_id,
         case
-            when {{ starts_with('exam', "'==='") }} then {{ trimmed("ltrim(exam, '=')") }} else exam
+            when {{ starts_with('exam', "'==='") }} then {{ trimmed("trim(leading '=' from exam)") }} else exam
         end as exam
     from masked_exams
 ),
 
-without_closing_line as materialized (
+without_closing_line as {{ materialized() }} (
     select
         hadm_id,
         case
-            when right(exam, 3) = '===' then {{ trimmed("rtrim(exam, '=')") }} else exam
+            when right(exam, 3) = '===' then {{ trimmed("trim(trailing '=' from exam)") }} else exam
         end as exam
     from without_opening_line
 ),
 
-without_opening_underscores as materialized (
+without_opening_underscores as {{ materialized() }} (
     select
         hadm_id,
         case
-            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("ltrim(exam, '_')") }}
+            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("trim(leading '_' from exam)") }}
             else exam
         end as exam
     from without_closing_line
 ),
 
-without_closing_underscores as materialized (
+without_closing_underscores as {{ materialized() }} (
     select
         hadm_id,
         case
-            when right(exam, 5) = '_____' then {{ trimmed("rtrim(exam, '_')") }} else exam
+            when right(exam, 5) = '_____' then {{ trimmed("trim(trailing '_' from exam)") }} else exam
         end as exam
     from without_opening_underscores
 ),
 
-without_opening_mask as materialized (
+without_opening_mask as {{ materialized() }} (
     select
         hadm_id,
         case
@@ -88,7 +88,7 @@ without_opening_mask as materialized (
     from without_closing_underscores
 ),
 
-without_closing_mask as materialized (
+without_closing_mask as {{ materialized() }} (
     select
         hadm_id,
         case

@@ -19,7 +19,7 @@ shadows as (
     from exam_names
 ),
 
-searchable_names as materialized (
+searchable_names as {{ materialized() }} (
     select
         exam_name,
         {{ searchable('exam_shadow') }} as searchable_name
@@ -38,7 +38,7 @@ found as (
         ) as place
     from searchable_names
     inner join keywords
-        on strpos(searchable_names.searchable_name, keywords.searched_keyword) > 0
+        on position(keywords.searched_keyword in searchable_names.searchable_name) > 0
 ),
 
 final as (

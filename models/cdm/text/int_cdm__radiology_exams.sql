@@ -49,7 +49,7 @@ shadows as (
     from gap_texts
 ),
 
-searchable_reports as materialized (
+searchable_reports as {{ materialized() }} (
     select
         note_id,
         {{ searchable('report_shadow') }} as searchable_report
@@ -73,7 +73,7 @@ found as (
                 (gaps.lacks_modality and keywords.kind = 'modality')
                 or (gaps.lacks_region and keywords.kind = 'region')
             )
-            and strpos(searchable_reports.searchable_report, keywords.searched_keyword) > 0
+            and position(keywords.searched_keyword in searchable_reports.searchable_report) > 0
 ),
 
 final as (

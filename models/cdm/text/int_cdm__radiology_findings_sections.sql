@@ -138,7 +138,7 @@ texts as (
     group by note_id
 ),
 
-plain_texts as materialized (
+plain_texts as {{ materialized() }} (
     select
         note_id,
         {{ radiology_plain_text('report') }} as report
@@ -207,7 +207,7 @@ marked_reports as (
     group by note_id
 ),
 
-reports as materialized (
+reports as {{ materialized() }} (
     select
         plain_texts.note_id,
         {{ line_feed() }}
@@ -217,7 +217,7 @@ reports as materialized (
     left join marked_reports on plain_texts.note_id = marked_reports.note_id
 ),
 
-with_findings as materialized (
+with_findings as {{ materialized() }} (
     select
         note_id,
         {{ marked_headings(
@@ -229,7 +229,7 @@ with_findings as materialized (
     from reports
 ),
 
-with_unsure_findings as materialized (
+with_unsure_findings as {{ materialized() }} (
     select
         note_id,
         {{ marked_headings(
@@ -239,7 +239,7 @@ with_unsure_findings as materialized (
     from with_findings
 ),
 
-with_conclusions as materialized (
+with_conclusions as {{ materialized() }} (
     select
         note_id,
         {{ marked_headings(
@@ -252,7 +252,7 @@ with_conclusions as materialized (
 
 -- What stands on the line before the word that tells the conclusion belongs to its heading, if it
 -- is in capitals too, a number or a sign.
-with_whole_conclusions as materialized (
+with_whole_conclusions as {{ materialized() }} (
     select
         note_id,
         {{ replace_all(
@@ -264,22 +264,22 @@ with_whole_conclusions as materialized (
 ),
 
 -- Before the first heading of findings or a conclusion there is nothing to end.
-from_first_heading as materialized (
+from_first_heading as {{ materialized() }} (
     select
         note_id,
-        substr(report, strpos(report, {{ heading_start() }})) as report
+        substr(report, position({{ heading_start() }} in report)) as report
     from with_whole_conclusions
-    where strpos(report, {{ heading_start() }}) > 0
+    where position({{ heading_start() }} in report) > 0
 ),
 
-with_others as materialized (
+with_others as {{ materialized() }} (
     select
         note_id,
         {{ marked_headings('report', [others_line, others_within_line], 'O') }} as report
     from from_first_heading
 ),
 
-with_sub_headings as materialized (
+with_sub_headings as {{ materialized() }} (
     select
         note_id,
         {{ replace_all(
@@ -368,10 +368,10 @@ headed_parts as (
         piece_number,
         part_number,
         case
-            when part_number = 1 then heading else left(part, strpos(part, ':') - 1)
+            when part_number = 1 then heading else left(part, position(':' in part) - 1)
         end as heading,
         case
-            when part_number = 1 then part else substr(part, strpos(part, ':') + 1)
+            when part_number = 1 then part else substr(part, position(':' in part) + 1)
         end as body
     from parts_of_findings
 ),
@@ -385,7 +385,7 @@ final as (
                 order by piece_number asc nulls last, part_number asc nulls last
             ) as integer
         ) as section_number,
-        trim(heading, ' *=~') as heading,
+        trim(both ' *=~' from heading) as heading,
         {{ trimmed('body') }} as body
     from headed_parts
     where {{ trimmed('body') }} <> ''

@@ -14,7 +14,7 @@ places as (
     select
         lines.note_id,
         lines.line_number,
-        strpos(lines.line_shadow, misspelt_headings.found_text) as place,
+        position(misspelt_headings.found_text in lines.line_shadow) as place,
         length(misspelt_headings.found_text) as heading_length,
         misspelt_headings.part,
         misspelt_headings.difference

@@ -51,7 +51,7 @@ final as (
             marked_keyword as searched_keyword
         {% else %}
             case
-                when is_stem then rtrim(marked_keyword, {{ word_end() }})
+                when is_stem then trim(trailing {{ word_end() }} from marked_keyword)
                 else marked_keyword
             end as searched_keyword
         {% endif %}

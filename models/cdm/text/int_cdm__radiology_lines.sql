@@ -33,7 +33,7 @@ lines as (
 ),
 
 -- A heading ends in a colon or a dash, is in capitals, or stands alone on a short line.
-lines_with_headings as materialized (
+lines_with_headings as {{ materialized() }} (
     select
         note_id,
         line_number,

@@ -22,14 +22,14 @@ trimmed_texts as (
     from texts
 ),
 
-lines as materialized (
+lines as {{ materialized() }} (
     select
         note_id,
         {{ parts_of('report', line_feed(), 'report_line', 'line_number') }}
     from trimmed_texts
 ),
 
-shadows as materialized (
+shadows as {{ materialized() }} (
     select
         note_id,
         line_number,
@@ -40,7 +40,7 @@ shadows as materialized (
 
 -- A line in capitals becomes a heading: without any colon, or as the first line without one at its
 -- end.
-promoted_lines as materialized (
+promoted_lines as {{ materialized() }} (
     select
         note_id,
         line_number,
@@ -49,8 +49,8 @@ promoted_lines as materialized (
                 {{ matches('line_shadow', "'[A-Z]'") }}
                 and not {{ matches('line_shadow', "'[a-z]'") }}
                 and (
-                    strpos(report_line, ':') = 0
-                    or (line_number = 1 and right(rtrim(line_shadow, ' '), 1) <> ':')
+                    position(':' in report_line) = 0
+                    or (line_number = 1 and right(trim(trailing ' ' from line_shadow), 1) <> ':')
                 )
                 then {{ trimmed('report_line') }} || ':'
             else report_line
@@ -59,13 +59,13 @@ promoted_lines as materialized (
 ),
 
 -- A heading is made of capitals, blanks, tabs and four signs, and stands at the start of a line.
-headed_lines as materialized (
+headed_lines as {{ materialized() }} (
     select
         note_id,
         line_number,
         report_line,
         case
-            when {{ matches('report_line', "'^[A-Z \\t,._-]+:'") }} then strpos(report_line, ':')
+            when {{ matches('report_line', "'^[A-Z \\t,._-]+:'") }} then position(':' in report_line)
         end as heading_end
     from promoted_lines
 ),

@@ -32,7 +32,7 @@ segments as (
 
 -- Where a heading may stand: at the start of a line before a colon, or alone on it; before another
 -- colon; and in capitals anywhere. Words that are not in capitals are struck out there.
-runs as materialized (
+runs as {{ materialized() }} (
     select
         note_id,
         line_number,
@@ -60,7 +60,7 @@ runs as materialized (
     where {{ matches('line_shadow', "'[A-Z]{5}'") }}
 ),
 
-different_runs as materialized (
+different_runs as {{ materialized() }} (
     select distinct
         kind,
         run
@@ -99,7 +99,7 @@ placed_pieces as (
     from pieces
 ),
 
-words as materialized (
+words as {{ materialized() }} (
     select
         placed_pieces.kind,
         placed_pieces.run,
@@ -169,7 +169,7 @@ word_groups as (
         < last_words.piece_number - first_words.piece_number + 1
 ),
 
-folded_groups as materialized (
+folded_groups as {{ materialized() }} (
     select
         kind,
         run,
@@ -178,11 +178,11 @@ folded_groups as materialized (
         {{ ascii_upper(replace_all('found_text', "'[^A-Za-z0-9]'", "''")) }} as word,
         case when is_whole or kind = 'capitals' then 2 else 1 end as most_left_out
     from word_groups
-    where strpos(found_text, '|') = 0
+    where position('|' in found_text) = 0
 ),
 
 -- The shortest headings count only as a whole, since a few letters are soon found.
-readable_words as materialized (
+readable_words as {{ materialized() }} (
     select
         word,
         max(case when length(word) < 5 then 0 else most_left_out end) as most_left_out
@@ -231,7 +231,7 @@ read_groups as (
         readings.heading,
         readings.part,
         readings.difference,
-        strpos({{ ascii_upper('folded_groups.found_text') }}, readings.heading) > 0
+        position(readings.heading in {{ ascii_upper('folded_groups.found_text') }}) > 0
             as is_well_spelt,
         readings.stands_alone
         or (
@@ -272,7 +272,7 @@ final as (
     where
         not read_groups.is_well_spelt
         or read_groups.has_no_pattern
-        or strpos(lines.report_line, read_groups.found_text) = 0
+        or position(read_groups.found_text in lines.report_line) = 0
 )
 
 select * from final

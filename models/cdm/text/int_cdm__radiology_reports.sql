@@ -95,14 +95,14 @@ numbered as (
             case when without_rank.no_report is null then copies.copy_number end as sequence_num
         from without_rank
         cross join result_cap
-        inner join {{ whole_numbers(1, 3, 'copies', 'copy_number') }}
-            on
-                copies.copy_number = 1
-                or (
-                    without_rank.no_report is null
-                    and copies.copy_number <= without_rank.copy_count
-                    and copies.copy_number <= result_cap.results_per_test
-                )
+        cross join {{ whole_numbers(1, 3, 'copies', 'copy_number') }}
+        where
+            copies.copy_number = 1
+            or (
+                without_rank.no_report is null
+                and copies.copy_number <= without_rank.copy_count
+                and copies.copy_number <= result_cap.results_per_test
+            )
     {% else %}
         select
             *,

@@ -28,13 +28,13 @@ lines_in_order as (
         lines.note_id,
         lines.line_number,
         lines.line_shadow,
-        strpos(lines.line_shadow, ':') as heading_end,
+        position(':' in lines.line_shadow) as heading_end,
         lines.report_line,
         count(
             case
                 when
                     lines_of_findings.note_id is not null
-                    or strpos({{ ascii_upper('lines.line_shadow') }}, 'FINDING') > 0
+                    or position('FINDING' in {{ ascii_upper('lines.line_shadow') }}) > 0
                     then 1
             end
         ) over (
@@ -50,11 +50,11 @@ lines_in_order as (
 ),
 
 -- Capitals up to a colon, and no full stop between. Letters that have no case are capitals too.
-capital_headings as materialized (
+capital_headings as {{ materialized() }} (
     select
         note_id,
         line_number,
-        ltrim(left(line_shadow, heading_end - 1), ' *#=~>-.)(0123456789') as heading,
+        trim(leading ' *#=~>-.)(0123456789' from left(line_shadow, heading_end - 1)) as heading,
         left(report_line, heading_end - 1) = left(line_shadow, heading_end - 1) as is_ascii
     from lines_in_order
     where
@@ -64,7 +64,7 @@ capital_headings as materialized (
             {{ matches('line_shadow', "'^[^:]*[A-Z]'") }}
             or (
                 {{ matches('line_shadow', "'^[^:]*_'") }}
-                and strpos(left(report_line, heading_end), '_') = 0
+                and position('_' in left(report_line, heading_end)) = 0
             )
         )
         and not {{ matches('line_shadow', "'^[^:]*[A-Z][^:]*[.;] +[^:]*[A-Z]'") }}
@@ -132,11 +132,11 @@ headings_of_a_part as (
             or (
                 headings.part = 'conclusion'
                 and headings.is_told_by_capital
-                and strpos(different_headings.heading, headings.heading) > 0
+                and position(headings.heading in different_headings.heading) > 0
             )
             or (
                 headings.part in ('conclusion', 'findings')
-                and rtrim(different_headings.heading, ' *=~')
+                and trim(trailing ' *=~' from different_headings.heading)
                 in (headings.heading, headings.heading || 'S', headings.heading || '(S)')
             )
     where different_headings.is_ascii

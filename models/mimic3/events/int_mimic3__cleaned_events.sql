@@ -54,7 +54,7 @@ blood_pressure as (
     select
         *,
         case
-            when cleaning_rule in ('sbp', 'dbp') and strpos(value, '/') = 0 then number
+            when cleaning_rule in ('sbp', 'dbp') and position('/' in value) = 0 then number
             when cleaning_rule = 'sbp' and {{ matches('value', two_pressures) }}
                 then cast(split_part(value, '/', 1) as {{ type_double() }})
             when cleaning_rule = 'dbp' and {{ matches('value', two_pressures) }}
@@ -68,7 +68,7 @@ inspired_oxygen as (
     select
         *,
         case
-            when cleaning_rule = 'fio2' and strpos(unit, 'torr') > 0 then number
+            when cleaning_rule = 'fio2' and position('torr' in unit) > 0 then number
             when cleaning_rule = 'fio2' then number / 100
         end as fraction
     from blood_pressure
@@ -103,9 +103,9 @@ weight as (
     select
         *,
         case
-            when cleaning_rule = 'weight' and strpos(concat(unit, '|', item_label), 'oz') > 0
+            when cleaning_rule = 'weight' and position('oz' in concat(unit, '|', item_label)) > 0
                 then number / 16 * 0.453592
-            when cleaning_rule = 'weight' and strpos(concat(unit, '|', item_label), 'lb') > 0
+            when cleaning_rule = 'weight' and position('lb' in concat(unit, '|', item_label)) > 0
                 then number * 0.453592
             when cleaning_rule = 'weight' then number
         end as kilograms
@@ -116,7 +116,7 @@ height as (
     select
         *,
         case
-            when cleaning_rule = 'height' and strpos(concat(unit, '|', item_label), 'in') > 0
+            when cleaning_rule = 'height' and position('in' in concat(unit, '|', item_label)) > 0
                 then {{ round_half_even('number * 2.54') }}
             when cleaning_rule = 'height' then number
         end as centimetres

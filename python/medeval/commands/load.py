@@ -22,7 +22,6 @@ from medeval.sources import (
 )
 from medeval.tasks.registry import LOADERS, RAW_KINDS
 from medeval.terminal import Terminal, say, table_of
-from medeval.warehouse import load_target
 
 DEFAULT_TARGET = "postgres"
 _LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
@@ -33,7 +32,7 @@ def load(
     kind: Annotated[str, typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}.")],
     **given: Any,
 ) -> None:
-    """Copy raw files into PostgreSQL, all tables or none."""
+    """Copy raw files into PostgreSQL, or write Parquet for Spark: all tables or none."""
     root = project_root()
     of_tables = [*sources(root).values()]
     plans = [plan for plan in of_tables if plan.kind == kind]
@@ -46,23 +45,28 @@ def load(
     cohort_file, target = given["cohort_file"], given["target"] or DEFAULT_TARGET
     if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    request = LoadRequest(given["folder"], given["schema"], given["replace"], target, root)
+    form, parquet = given["to"] or (None, None)
+    if form not in (None, "parquet"):
+        raise UserError(f"--to {form}: the format is parquet.")
+    if form and (ignored := [flag(name) for name in ("schema", "target") if given[name]]):
+        raise UserError(f"{' and '.join(ignored)} would be ignored beside --to. Leave it out.")
+    request = LoadRequest(given["folder"], given["schema"], given["replace"], target, root, parquet)
     if plans:
         _load_tables(plans, cohort_file, request)
         return
     options = options_of(_LOADERS[kind].Options, given)
-    unused = [flag(name) for name in ("schema", "replace", "target") if given[name]]
+    unused = [flag(name) for name in ("schema", "replace", "target", "to") if given[name]]
     if options.instead and unused:
         # A database is described, and another flag says that nothing is loaded.
         raise UserError(
-            f"{options.instead} loads nothing into PostgreSQL, so {', '.join(unused)} would be"
+            f"{options.instead} loads nothing, so {', '.join(unused)} would be"
             f" ignored. Leave it out, or leave {options.instead} out to load."
         )
     _LOADERS[kind].load(request, options)
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
-    from medeval.load import Part, load_parts
+    from medeval.load import Part, load_request
     from medeval.raw_files import read_cohort_file
 
     if request.schema is not None and len(plans) > 1:
@@ -82,10 +86,20 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
         schema = request.schema or str(project_variable(plan.schema_variable, request.root))
         setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
-    target = load_target(request.target, request.root)
-    loaded = load_parts(parts, target, replace=request.replace)
-    rows = [(f"{one.schema}.{one.table}", f"{one.rows:,}", f"{one.seconds:.1f}") for one in loaded]
+    loaded = load_request(parts, request)
+    mark = "/" if request.parquet else "."
+    names = [f"{one.schema}{mark}{one.table}".removeprefix("/") for one in loaded]
+    rows = [
+        (name, f"{one.rows:,}", f"{one.seconds:.1f}")
+        for name, one in zip(names, loaded, strict=True)
+    ]
     Terminal().print(table_of("what was loaded", ("table", "rows", "seconds"), rows, names=1))
+    if request.parquet:
+        of_sources = dict.fromkeys(
+            part.plan.meta["directory_variable"] for part in parts if part.folder or part.admissions
+        )
+        named = " ".join(f"{variable}={request.parquet}" for variable in of_sources)
+        print(f"Name it: {named}, then `dbt build --target spark`.")
 
 
 def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:

@@ -24,6 +24,7 @@ from medeval.tasks.options import TaskOptions
 UNLIMITED = "none"
 # Of flags that a file describes: the type, and what the help calls a value.
 _TYPES: dict[str, tuple[Any, str | None]] = {
+    "format_and_folder": (tuple[str, Path], "FORMAT DIR"),
     "number": (int, "N"),
     "path": (Path, "PATH"),
     "paths": (list[Path], "PATH"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -25,13 +26,13 @@ from medeval.inference.types import Outcome
 from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, judged, judgings_with
 from medeval.tasks.options import parse_arguments, parse_parameters
-from medeval.tasks.run_record import RUNS, read_record, warning_of_cut_prompts
+from medeval.tasks.run_record import RUNS, SHARD, read_record, warning_of_cut_prompts
 from medeval.tasks.task import DEMO
 from medeval.tasks.task_run import ENDPOINTS, ModelChoice, TaskRun
 from medeval.terminal import Terminal, warn
 
 # What a run is begun with, and no other start may change.
-_WHO = ("task", "model", "key_variable", "base_url", "out")
+_WHO = ("task", "model", "key_variable", "base_url", "out", "shard")
 _PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "model_seed")
 _JUDGES = ("judge_model", "judge_base_url", "jury", "rubric")
 
@@ -119,7 +120,9 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         for name, value in item.parameters.items():
             print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
         return None
-    is_judged = judged(task) is not None and not given["no_judge"]
+    shard = _shard(given)
+    # All answers are judged together, when the shards are merged.
+    is_judged = judged(task) is not None and not given["no_judge"] and not shard
     jury = judging.named_jury(
         given, task, getattr(task, "default_judge", None) if is_judged else None
     )
@@ -139,6 +142,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         runs=given["out"] or RUNS,
         endpoints=given["endpoints"],
         limit=given["limit"],
+        shard=shard,
         asked_task=of_file,
         may_resume=given["is_one_of_several"],
         can_ask=given["export_prompts"] is None,
@@ -154,6 +158,24 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         judging.check_before(task, jury, given["endpoints"])
         run.update(JUDGINGS, judgings_with(record, jury))
     return run
+
+
+def _shard(given: Mapping[str, Any]) -> str:
+    """Return the part of the items that `--shard` names; empty for all.
+
+    Raises:
+        UserError: it is none, or judges are named.
+    """
+    if not (shard := given["shard"] or ""):
+        return ""
+    number, _, count = shard.partition("/")
+    if not re.match(SHARD, shard) or int(number) > int(count):
+        raise UserError(f"--shard {shard}: name it as 2/8, the second of eight.")
+    if flags := _flags_among(_JUDGES, given):
+        raise UserError(
+            f"{flags[0]} beside --shard: merge the shards, then `python -m medeval judge RUN`."
+        )
+    return shard
 
 
 def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:
@@ -208,7 +230,14 @@ def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:
         judging.check_before(task, judging.with_key(given, jury), given["endpoints"])
     limit = record.limit if given["limit"] is None else given["limit"]
     given["read_prices"] = read_prices(given["prices"])
-    return TaskRun(task, choice, folder=record.folder, endpoints=given["endpoints"], limit=limit)
+    return TaskRun(
+        task,
+        choice,
+        folder=record.folder,
+        endpoints=given["endpoints"],
+        limit=limit,
+        shard=record.shard,
+    )
 
 
 def _flags_among(names: Iterable[str], given: Mapping[str, Any]) -> list[str]:
@@ -244,7 +273,7 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
             if given["import_answers"]:
                 result, warnings = _import(run, given)
             else:
-                total = sum(1 for _ in run.task.items(run.limit))
+                total = sum(1 for _ in run.items())
                 with shown_progress(given["read_prices"].currency, total) as show:
                     config = replace(
                         _config(run, given, run.journal),
@@ -258,7 +287,7 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
                     f" {f'sent as {instead}' if instead else 'left out'}"
                     for name, instead in run.learned.items()
                 ]
-                warnings.append(warning_of_cut_prompts(run.task.items(run.limit), run.lines()))
+                warnings.append(warning_of_cut_prompts(run.items(), run.lines()))
             is_whole = _tell(run, given, result, warnings)
             if given["import_answers"]:
                 is_whole = is_whole and not warnings
@@ -274,7 +303,8 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
         except UserError:
             run.discard()
             raise
-    print(command_of("score", run.folder, named=given["named_again"]))
+    last = ("merge", "RUN...") if run.shard else ("score", run.folder)
+    print(command_of(*last, named=given["named_again"]))
     return is_whole
 
 
@@ -304,7 +334,7 @@ def _export(run: TaskRun, given: Mapping[str, Any]) -> None:
     run.require_batch()
     path = given["export_prompts"]
     guard = DataUseGuard(read_endpoints(given["endpoints"]), run.folder / AUDIT)
-    count = export_batch(run, run.task.items(run.limit), guard, path)
+    count = export_batch(run, run.items(), guard, path)
     run.record_alone()
     if run.made:
         print(f"run {run.folder}")
@@ -317,14 +347,14 @@ def _import(run: TaskRun, given: Mapping[str, Any]) -> tuple[RunResult, list[str
     from medeval.inference.batch import import_batch
 
     run.require_batch()
-    items, files = run.task.items(run.limit), given["import_answers"]
+    items, files = run.items(), given["import_answers"]
     imported = import_batch(run, items, files, given["read_prices"], run.task.can_read)
     run.record_alone()
     if run.made:
         print(f"run {run.folder}")
     print(f"{imported['new']:,} answers are new, {imported['known']:,} were there already")
     sums = run.progress()
-    left = sum(1 for _ in run.task.items(run.limit)) - sums.ledger.asked
+    left = sum(1 for _ in run.items()) - sums.ledger.asked
     expired, again = imported["expired"], _resume_command(run, given)
     warning = f"{left:,} items have no answer ({expired:,} expired); ask them with `{again}`"
     return RunResult(sums, spent=kept_spending(run.journal)), [warning] if left else []
@@ -353,7 +383,7 @@ def _tell(
 
 def _status_line(run: TaskRun, given: Mapping[str, Any]) -> str:
     """Say how far a run is, and how it is resumed."""
-    due = sum(1 for _ in run.task.items(run.limit))
+    due = sum(1 for _ in run.items())
     sums = run.progress()
     done = sums.ledger.asked
     status = f"{done:,} of {due:,} items are done"

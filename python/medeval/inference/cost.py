@@ -30,6 +30,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from medeval.errors import UserError, os_error_as
+from medeval.files import replace_file
 from medeval.inference.guard import Address, read_form
 from medeval.inference.journal import Line, LineFile, money, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
@@ -296,6 +297,20 @@ def kept_spending(journal: Path) -> Spent | None:
     """
     path = journal.with_name(_PREFIX + journal.name)
     return _read(path)[0] if path.exists() else None
+
+
+def merge_spending(journals: Iterable[Path], merged: Path) -> None:
+    """Write what the calls of journals cost, as one sum, beside the journal that merges them.
+
+    Raises:
+        UserError: naming the line that cannot be read.
+    """
+    kept = [(kept_spending(one), one) for one in journals]
+    if any(spent for spent, _ in kept):
+        total = sum((spent or spent_by(read_journal(one)) for spent, one in kept), Spent())
+        line = {"call": 0, "cost": str(total.cost), "charged": str(total.charged)}
+        path = merged.with_name(_PREFIX + merged.name)
+        replace_file(path, f"{json.dumps({**line, 'unknown': total.unknown})}\n".encode())
 
 
 def charged_in(folder: Path, beside: Path | None = None) -> Decimal:

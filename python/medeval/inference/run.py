@@ -247,13 +247,9 @@ class Run:
             return
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
         if self._content["settings"] != self.settings:
-            was, now = _flat(self._content["settings"]), _flat(self.settings)
-            names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
-            differences = "; ".join(
-                f"{n} was {_cut(was.get(n, _NONE))}, now {_cut(now.get(n, _NONE))}" for n in names
-            )
+            told = differences(self._content["settings"], self.settings, "was {}, now {}")
             raise UserError(
-                f"{folder} holds a run with other settings ({differences}). Set them back to resume"
+                f"{folder} holds a run with other settings ({told}). Set them back to resume"
                 " it, or choose another folder for a new run."
             )
 
@@ -348,6 +344,14 @@ def read_file(path: Path, kind: type[File]) -> File:
             f"{path} is not the record of a run ({first_fault(error)}). Put it back as it was, or"
             " choose another folder."
         ) from None
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any], words: str) -> str:
+    """Return each setting that differs, with both values in some words; empty if none does."""
+    ours, theirs = _flat(one), _flat(other)
+    names = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    values = {n: (_cut(ours.get(n, _NONE)), _cut(theirs.get(n, _NONE))) for n in names}
+    return "; ".join(f"{name} {words.format(*both)}" for name, both in values.items())
 
 
 def _cut(text: str) -> str:

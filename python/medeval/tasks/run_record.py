@@ -19,6 +19,7 @@ from medeval.inference.types import Sample, digest
 from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
+SHARD = r"^([1-9]\d*/[1-9]\d*)?$"
 # No tokenizer has longer tokens in ordinary text; three bytes to five are usual.
 _MOST_BYTES_OF_A_TOKEN = 10
 _SEVERAL = 3
@@ -30,6 +31,8 @@ class RunRecord(RunFile, extra="forbid"):
     Attributes:
         task: its name.
         limit: how many items were asked at most; None for all.
+        shard: which of them, `2/8` for the second of eight parts; empty for all.
+        shards: the names of the runs that it was merged of.
         key_variable: the environment variable that held the endpoint's key; None if it took none.
         judgings: who judged the answers, the oldest first.
         asked_model: the model as the user named it, by which a run is resumed.
@@ -43,6 +46,8 @@ class RunRecord(RunFile, extra="forbid"):
     started_at: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
     limit: Annotated[int, Field(ge=1)] | None = None
+    shard: Annotated[str, Field(pattern=SHARD)] = ""
+    shards: tuple[str, ...] = ()
     key_variable: Annotated[str, Field(pattern=VARIABLE)] | None = None
     judgings: tuple[Jury, ...] = ()
     asked_model: str = ""
@@ -140,8 +145,13 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
         items: all that were to be asked.
 
     Raises:
-        UserError: none of them was asked.
+        UserError: none of them was asked, or it is a shard.
     """
+    if record.shard:
+        raise UserError(
+            f"{record.folder} is shard {record.shard} of a run. Merge all of them first:"
+            " `python -m medeval merge RUN...`."
+        )
     from medeval.models.benchmark_report import OUTCOMES  # runs start without it
 
     due = {(item.id, item.sample) for item in items}

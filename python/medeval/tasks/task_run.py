@@ -8,11 +8,11 @@ import inspect
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import PythonModel, module_of
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Message, Model, Outcome
+from medeval.inference.types import Message, Model, Outcome, Sample
 from medeval.tasks.run_record import RUNS, progress_of, read_record
 from medeval.tasks.task import DEMO, AskedTask
 from medeval.text import visible
@@ -138,6 +138,7 @@ class TaskRun(Run):
         runs: where new folders are made.
         endpoints: the declarations of where credentialed text may go.
         limit: how many items are asked at most; another number than before is fine.
+        shard: of these only a part, `2/8` for the second of eight; empty for all.
         asked_task: FILE.py:CLASS, if the task is a class in a file.
         may_resume: without a folder, open the newest run of this task and model with the same
             settings, if there is one.
@@ -164,13 +165,14 @@ class TaskRun(Run):
         runs: Path = RUNS,
         endpoints: Path = ENDPOINTS,
         limit: int | None = None,
+        shard: str = "",
         asked_task: str = "",
         may_resume: bool = False,
         can_ask: bool = True,
     ) -> None:
         if folder is None:
-            like = _run_like(task, choice, runs) if may_resume else None
-            folder = like or _new_folder(runs, task.name, choice.model)
+            like = _run_like(task, choice, runs, shard) if may_resume else None
+            folder = like or new_folder(runs, task.name, choice.model)
         model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
         self.made = not folder.exists()
         try:
@@ -185,7 +187,7 @@ class TaskRun(Run):
             if self.made:
                 _remove(folder)
             raise
-        self.choice, self.limit = choice, limit
+        self.choice, self.limit, self.shard = choice, limit, shard
         # The name of a variable, never what it holds; the model as it was named.
         self.kept: dict[str, Any] = {
             "limit": limit,
@@ -202,6 +204,7 @@ class TaskRun(Run):
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "versions": {"medeval": medeval.__version__},
             **({"asked_task": asked_task} if asked_task else {}),
+            **({"shard": shard} if shard else {}),
             **self.kept,
         }
         super().__init__(folder, settings | self.task.settings(), model, about=about)
@@ -219,7 +222,16 @@ class TaskRun(Run):
                 config.on_start()
 
         own = replace(config, can_read=self.task.can_read, on_start=begin)
-        return asyncio.run(process(self, self.task.samples(self.limit), own))
+        return asyncio.run(process(self, self._part(self.task.samples(self.limit)), own))
+
+    def items(self) -> Iterator[Sample]:
+        """Return the items that are to be asked."""
+        return self._part(self.task.items(self.limit))
+
+    def _part(self, all_items: Iterable[Any]) -> Iterator[Any]:
+        number, _, count = self.shard.partition("/")
+        first, step = (int(number) - 1, int(count)) if number else (0, 1)
+        return islice(all_items, first, None, step)
 
     def record_alone(self) -> None:
         """Keep what may change from start to start where nothing is asked.
@@ -278,14 +290,14 @@ class TaskRun(Run):
         said = f"{unread:,} of {total:,} replies could not be read"
         said += f"; see what {', '.join(options)} would change" if options else ""
         line = next(one for one in self.lines() if one["outcome"] == Outcome.UNPARSED)
-        open_items = {one.id for one in self.task.items(self.limit) if one.data_class == "open"}
+        open_items = {one.id for one in self.items() if one.data_class == "open"}
         if line["item"] not in open_items:
             return f"{said}."
         return f"{said}. The first, of item {line['item']}: {visible(line['text'][:_MOST_SHOWN])}"
 
     def progress(self) -> Progress:
         """Return what became of the items that are due until now."""
-        due = {(item.id, item.sample) for item in self.task.items(self.limit)}
+        due = {(item.id, item.sample) for item in self.items()}
         return progress_of(self.lines(), due)[0]
 
 
@@ -297,7 +309,7 @@ def _remove(folder: Path) -> None:
             folder.parent.rmdir()
 
 
-def _run_like(task: AskedTask, choice: ModelChoice, runs: Path) -> Path | None:
+def _run_like(task: AskedTask, choice: ModelChoice, runs: Path, shard: str) -> Path | None:
     """Return the newest run of a task and a model that was begun as this one would be."""
     now = {"parameters": dict(choice.parameters), **task.settings()}
     for file in sorted(runs.glob(f"*/{RUN}"), reverse=True):
@@ -305,7 +317,8 @@ def _run_like(task: AskedTask, choice: ModelChoice, runs: Path) -> Path | None:
             record = read_record(file.parent, task.name)
         except UserError:
             continue  # of another task, or something else that somebody keeps there
-        if record.asked_model == choice.model and _agrees(record.settings, now):
+        is_like = (record.asked_model, record.shard) == (choice.model, shard)
+        if is_like and _agrees(record.settings, now):
             return file.parent
     return None
 
@@ -317,7 +330,7 @@ def _agrees(kept: Any, now: Any) -> bool:
     return bool(kept == now)
 
 
-def _new_folder(runs: Path, task: str, model: str) -> Path:
+def new_folder(runs: Path, task: str, model: str) -> Path:
     """Return a name for a new run: its time first, so that names sort by it.
 
     Neither a task's nor a model's name leads into another folder.

@@ -35,7 +35,11 @@ NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
 SOURCE = Source(
-    "mtsamples", "mtsamples", "mtsamples_schema", {"notes": ("filename", "text", "data_class")}
+    "mtsamples",
+    "mtsamples",
+    "mtsamples_schema",
+    {"notes": ("filename", "text", "data_class")},
+    {"file_variable": NOTES_VARIABLE},
 )
 # The address of the API that lists a folder, and that of the files.
 API = "https://api.github.com"
@@ -96,7 +100,7 @@ def load(request: LoadRequest, options: Options) -> None:
     rows = ((one.filename, one.text, one.data_class) for one in notes.read_notes(place).notes)
     loaded = load_rows(rows, SOURCE, request)
     print(f"{place}: {loaded.rows:,} notes.")
-    print(f"{loaded.schema}.notes: `dbt build --select mtsamples --target {request.target}`.")
+    print(request.then(SOURCE, "notes", loaded.schema))
 
 
 def fill_cache(cache: Path) -> None:

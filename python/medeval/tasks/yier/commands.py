@@ -30,7 +30,13 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 _TOLD = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))["commands"]
-SOURCE = Source(NAME, NAME, "yier_schema", {"records": ("line_number", "record")})
+SOURCE = Source(
+    NAME,
+    NAME,
+    "yier_schema",
+    {"records": ("line_number", "record")},
+    {"file_variable": "MEDEVAL_YIER"},
+)
 _SKIPS = typer.Option("--skip-without-context", help=_TOLD["skip_without_context"])
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
 Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
@@ -203,7 +209,7 @@ def load(request: LoadRequest, options: Options) -> None:
 
         # Texts hold signs that `splitlines` takes for line ends.
         loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
-        done = f"{loaded.schema}.records: `dbt build --select yier --target {request.target}`."
+        done = request.then(SOURCE, "records", loaded.schema)
     usable = [outcome.record for outcome in outcomes if outcome.record is not None]
     labelled = sum(bool(record.answer_choices) for record in usable)
     mended = ", mended: it is no JSON as it stands" if file.repaired else ""

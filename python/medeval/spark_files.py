@@ -1,0 +1,96 @@
+"""The sources of Spark: folders of Parquet, as `load --to parquet` writes them, or tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from medeval.duckdb_files import Table, Views, empty_query
+from medeval.errors import UserError
+from medeval.raw_files import check_columns
+from medeval.sources import Place, columns_of, is_optional
+
+# Runs a statement, and returns a table with `rows`.
+Query = Callable[[str], Any]
+
+_NOT_THERE = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+
+
+def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
+    """Return the views over one source: the columns that the models read, as text.
+
+    Spark itself looks where the files are, which may be no disk of this machine.
+
+    Args:
+        query: see `Query`.
+        tables: of the source, all or some.
+        place: of the source.
+
+    Raises:
+        UserError: a table or column is not there, or the place is no folder of Parquet.
+    """
+    views, extra, source = Views(), [], tables[0]["source_name"]
+    meta = tables[0]["config"]["meta"]
+    advice = f"`python -m medeval load {meta['load_kind']} --to parquet DIR` writes such a folder."
+    if place.kind == "database":
+        raise UserError(
+            f"Spark reads folders of Parquet, and {place.description} is named. {advice}"
+        )
+    for table in sorted(tables, key=lambda table: str(table["name"])):
+        name, columns = str(table["name"]), columns_of(table)
+        folders = [f"{place.location}/{folder}" for folder in meta.get("subfolders", ())]
+        paths = [f"{folder}/{name}.parquet" for folder in (*folders, place.location)]
+        found = {
+            path: there
+            for path in (paths if place.kind != "absent" else ())
+            if (there := _columns(query, f"query select * from parquet.`{path}`"))
+        }
+        if not found:
+            if place.kind != "absent" and not is_optional(table):
+                raise UserError(f"Missing in {place.location}: {name}.parquet. {advice}")
+            views.absent.append(name)
+            views.queries[name] = empty_query(table, "string", "`")
+            continue
+        path, there = next(iter(found.items()))
+        known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
+        extra += check_columns(name, path, there, columns, known)
+        views.locations[name] = path
+        cells = ", ".join(f"cast(`{column}` as string) as `{column}`" for column in columns)
+        views.queries[name] = f"select {cells} from parquet.`{path}`"
+    if place.kind != "absent":
+        views.notes.append(f"{source} is read from {place.description}.")
+    if extra:
+        views.warnings.append(
+            f"Columns that {source} does not have are ignored: {', '.join(extra)}"
+        )
+    return views
+
+
+def spark_columns(query: Query, schema: str) -> Mapping[str, Sequence[str]]:
+    """Return the columns of every table of a schema, by its name; none if there is no schema."""
+    try:
+        names = [str(row[1]) for row in query(f"show tables in {schema}").rows]
+    except DbtRuntimeError as error:
+        if not _is_missing(error):
+            raise
+        return {}
+    return {name: _columns(query, f"{schema}.{name}") for name in names}
+
+
+def _columns(query: Query, what: str) -> list[str]:
+    """Return the columns in lower case; none of what is not there."""
+    try:
+        rows = query(f"describe {what}").rows
+    except DbtRuntimeError as error:
+        if not _is_missing(error):
+            raise
+        return []
+    names = [str(row[0]).lower() for row in rows]
+    # Behind them stand the columns by which files are parted, a second time.
+    return names[: next((place for place, name in enumerate(names) if name[:1] in ("", "#")), None)]
+
+
+def _is_missing(error: Exception) -> bool:
+    return any(code in str(error) for code in _NOT_THERE)

@@ -1,0 +1,160 @@
+"""Spark as a warehouse: opened as dbt-spark opens it, and asked in the SQL of the other engines."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from typing import Any
+
+from dbt.adapters.contracts.connection import Connection, Identifier
+from dbt.adapters.spark.connections import SparkConnectionManager, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+
+from medeval.errors import UserError
+from medeval.raw_files import literal
+from medeval.warehouse import Row, Target, Warehouse, flat
+
+# What Spark has no words for, or other ones.
+_WORDS = (
+    (r' collate "C"', ""),  # its order of texts is that of bytes
+    (r"\bas varchar\b", "as string"),
+    (r'"([^"]*)"', r"`\1`"),
+)
+
+
+def keep_errors_quiet() -> None:
+    """Let pyspark log no error itself: its record quotes the data that a cast has met."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+class SparkWarehouse(Warehouse):
+    """Reads the tables that dbt has built. Spark has no transaction: let no dbt run meanwhile."""
+
+    def columns(self, schema: str, table: str) -> list[str]:
+        """Return the column names of a table in their order; none if there is no such table."""
+        there = self.query(f"show tables in {schema} like '{table}'")
+        if f"`{schema}`" not in self._schemas() or not flat(there):
+            return []
+        return [str(row[0]) for row in flat(self.query(f"describe {schema}.{table}"))]
+
+    def relation(self, schema: str, table: str) -> str:
+        """Return the quoted name of a table."""
+        return f"`{schema}`.`{table}`"
+
+    def _schemas(self) -> set[str]:
+        return {f"`{name}`" for (name,) in flat(self.query("show databases"))}
+
+
+def open_spark(target: Target) -> SparkWarehouse:
+    """Open a target of Spark: a session within this process, or the server that it names.
+
+    Raises:
+        UserError: Spark does not start, or the server cannot be reached.
+    """
+    keep_errors_quiet()
+    settings = {name: value for name, value in target.settings.items() if value not in ("", None)}
+    for name in ("type", "threads"):
+        settings.pop(name, None)
+    try:
+        credentials = SparkCredentials(**settings)
+    except DbtRuntimeError as error:
+        raise UserError(f"The target {target.name} of profiles.yml: {error}") from None
+    parameters = {**credentials.server_side_parameters, "spark.sql.ansi.enabled": "true"}
+    connection: _Session | _Server
+    try:
+        if credentials.method == "session":
+            connection = _Session(parameters)
+        else:
+            credentials.server_side_parameters = parameters
+            connection = _Server(credentials)
+    except (PySparkException, Py4JError, DbtRuntimeError, OSError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise UserError(
+            f"Spark does not start: {first}. It needs Java 17 or later (JAVA_HOME), and no other"
+            " process that has its folder (MEDEVAL_SPARK_DIR) open."
+        ) from None
+    return SparkWarehouse(target, connection, PySparkException)
+
+
+class _Session:
+    """Spark in this process."""
+
+    def __init__(self, parameters: dict[str, str]) -> None:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.enableHiveSupport()
+        for name, value in parameters.items():
+            builder = builder.config(name, value)
+        self._spark = builder.getOrCreate()
+
+    @contextmanager
+    def cursor(self) -> Iterator[_SessionCursor]:
+        yield _SessionCursor(self._spark)
+
+    def close(self) -> None:
+        self._spark.stop()
+
+
+class _SessionCursor:
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+        self._rows: Iterator[Any] = iter(())
+
+    def execute(self, sql: str, parameters: Sequence[object]) -> None:
+        # A part of the answer at a time: a table may be larger than memory.
+        self._rows = self._spark.sql(_spark_sql(sql, parameters)).toLocalIterator()
+
+    def fetchmany(self, count: int) -> list[Row]:
+        return [tuple(row) for row in islice(self._rows, count)]
+
+
+class _Server:
+    """A server of Spark, which speaks HiveServer2's protocol."""
+
+    def __init__(self, credentials: SparkCredentials) -> None:
+        opened = SparkConnectionManager.open(
+            Connection(Identifier("spark"), "medeval", credentials=credentials)
+        )
+        self._connection = opened.handle.handle
+        with self.cursor() as cursor:
+            for name, value in credentials.server_side_parameters.items():
+                if name.startswith("spark.sql.") and not name.startswith("spark.sql.warehouse"):
+                    cursor.execute(f"set {name} = {value}", ())
+
+    @contextmanager
+    def cursor(self) -> Iterator[_ServerCursor]:
+        with closing(self._connection.cursor()) as cursor:
+            yield _ServerCursor(cursor)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _ServerCursor:
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def execute(self, sql: str, parameters: Sequence[object]) -> None:
+        self._cursor.execute(_spark_sql(sql, parameters))
+
+    def fetchmany(self, count: int) -> list[Row]:
+        return [tuple(row) for row in self._cursor.fetchmany(count)]
+
+
+def _spark_sql(sql: str, parameters: Sequence[object]) -> str:
+    """Return a statement in Spark's words, with the values of its parameters in it."""
+    for pattern, words in _WORDS:
+        sql = re.sub(pattern, words, sql)
+
+    def value(found: re.Match[str]) -> str:
+        given = parameters[int(found[1]) - 1]
+        return literal(given) if isinstance(given, str) else str(given)
+
+    return re.sub(r"\$(\d+)", value, sql) if parameters else sql

@@ -1,0 +1,99 @@
+"""`python -m medeval load --to parquet`: all tables of a source for Spark, or nothing."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import mimic3_folder
+import pytest
+from commands import PROJECT_ROOT
+from in_process import Main
+
+COHORT = "10000032\n10000033\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return mimic3_folder.write_folder(tmp_path / "mimic3")
+
+
+def cells(parquet: Path) -> tuple[list[str], Counter[tuple[str | None, ...]]]:
+    read = duckdb.sql(f"select * from read_parquet('{parquet}/*.parquet')")
+    assert {str(kind) for kind in read.types} == {"VARCHAR"}
+    return read.columns, Counter(read.fetchall())
+
+
+def test_every_cell_is_written(tmp_path: Path, main: Main) -> None:
+    source, out = PROJECT_ROOT / "demo" / "mimic4", tmp_path / "parquet"
+    (tmp_path / "ids.txt").write_text(COHORT, encoding="utf-8")
+    done = main(
+        "load", "mimic4", source, "--cohort-file", tmp_path / "ids.txt", "--to", "parquet", out
+    )
+    assert done.code == 0, done.err
+    assert f"MEDEVAL_MIMIC4_DIR={out} MEDEVAL_MIMIC4_NOTE_DIR={out}" in done.out
+    files = [path for path in source.glob("*/*.csv*") if (out / path.parent.name).is_dir()]
+    assert len(files) >= 12
+    for path in files:
+        text = path.read_bytes()
+        text = gzip.decompress(text) if path.suffix == ".gz" else text
+        header, *rows = csv.reader(io.StringIO(text.decode(), newline=""))
+        columns, written = cells(out / path.parent.name / f"{path.name.split('.')[0]}.parquet")
+        assert columns == [name.lower() for name in header]
+        assert written == Counter(tuple(cell or None for cell in row) for row in rows)
+    columns, written = cells(out / "note_extract" / "cohort_list.parquet")
+    listed = dict(zip(columns, zip(*sorted(written), strict=True), strict=True))
+    assert listed["hadm_id"] == tuple(COHORT.split())
+
+
+@pytest.mark.parametrize("kind", ["yier", "mtsamples"])
+def test_records_and_notes_are_written(tmp_path: Path, main: Main, kind: str) -> None:
+    done = main("load", kind, "--to", "parquet", tmp_path / kind)
+    assert done.code == 0, done.err
+    assert f"dbt build --select {kind} --target spark" in done.out
+    (table,) = (tmp_path / kind).glob("*.parquet")
+    assert len(list(cells(table)[1])) > 10
+
+
+def test_nothing_is_left_of_a_load_that_stops(tmp_path: Path, source: Path, main: Main) -> None:
+    (file,) = source.glob("*[oO][uU][tT][pP][uU][tT]*")
+    file.write_bytes(file.read_bytes()[:-1])  # the last line has no end
+    done = main("load", "mimic3", source, "--to", "parquet", tmp_path / "out")
+    assert (done.code, "looks truncated" in done.err) == (2, True), done.err
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+
+
+def test_a_folder_that_is_there_is_refused(tmp_path: Path, source: Path, main: Main) -> None:
+    out = tmp_path / "out"
+    words = ("load", "mimic3", source, "--to", "parquet", out)
+    assert main(*words).code == 0
+    before = json.loads((out / "medeval_load.json").read_text())
+    assert "--replace replaces it" in main(*words).err
+    assert main(*words, "--replace").code == 0
+    assert json.loads((out / "medeval_load.json").read_text()) == before
+    (out / "medeval_load.json").unlink()
+    done = main(*words, "--replace")
+    assert (done.code, "`load` did not make it" in done.err) == (2, True), done.err
+    assert list(out.glob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--to", "csv", "x"], "the format is parquet"),
+        (["--to", "parquet", "x", "--target", "postgres"], "--target would be ignored beside --to"),
+        (["--to", "parquet", "x", "--schema", "s"], "--schema would be ignored beside --to"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(
+    tmp_path: Path, source: Path, main: Main, words: list[str], said: str
+) -> None:
+    words = [word.replace("x", str(tmp_path / "out")) if word == "x" else word for word in words]
+    done = main("load", "mimic3", source, *words)
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert not (tmp_path / "out").exists()
