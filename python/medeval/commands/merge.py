@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands.graceful_exit import command_of
-from medeval.errors import OSErrorAs, UserError
+from medeval.errors import os_error_as, UserError
 from medeval.files import replace_file
 from medeval.inference.cost import merge_spending
 from medeval.inference.journal import read_journal, read_lines
@@ -124,7 +124,7 @@ def _write(records: Sequence[RunRecord], lines: Sequence[bytes], out: Path) -> P
     content["shards"] = [record.folder.name for record in records]
     folder = new_folder(out, first.task, first.asked_model)
     staged = folder.with_name(f"{folder.name}.new")
-    with OSErrorAs(f"{folder} cannot be made ({{why}})."):
+    with os_error_as(f"{folder} cannot be made ({{why}})."):
         staged.mkdir(mode=0o700, parents=True)
         try:
             replace_file(
