@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands.graceful_exit import command_of
-from medeval.errors import os_error_as, UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import merge_spending
 from medeval.inference.journal import read_journal, read_lines

@@ -34,7 +34,8 @@ class SparkRuntimeException(Exception):  # noqa: N818
             SparkRuntimeException(
                 "[CAST_INVALID_INPUT] The value 'Mr Smith' is no INT. SQLSTATE: 22018"
             ),
-            "spark runtime error. What the engine says of it may quote the data, so it is not shown.",
+            "spark runtime error. What the engine says of it may quote the data,"
+            " so it is not shown.",
         ),
         (
             SparkRuntimeException(
