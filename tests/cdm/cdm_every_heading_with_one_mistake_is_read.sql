@@ -28,7 +28,7 @@ heading_places as (
         substr(headings.heading_word, cast(places.place + 1 as integer), 1) as next_letter,
         substr(headings.heading_word, cast(places.place + 1 as integer)) as rest
     from headings
-    cross join generate_series(1, 41) as places (place)
+    cross join {{ whole_numbers(1, 41, 'places', 'place') }}
     where places.place <= length(headings.heading_word) + 1
 ),
 

@@ -30,7 +30,7 @@ naming_titles as (
     inner join {{ ref('cdm_cases') }} as cases on diagnoses.hadm_id = cases.hadm_id
     where
         diagnoses.is_primary
-        and strpos(lower(diagnoses.title), cases.pathology) > 0
+        and position(cases.pathology in lower(diagnoses.title)) > 0
 ),
 
 shown_diagnoses as (
@@ -40,7 +40,7 @@ shown_diagnoses as (
         'diagnosis' as shown
     from shown_texts
     inner join naming_titles on shown_texts.hadm_id = naming_titles.hadm_id
-    where strpos(lower(shown_texts.shown_text), naming_titles.title) > 0
+    where position(naming_titles.title in lower(shown_texts.shown_text)) > 0
 ),
 
 shown_sections as (
@@ -50,8 +50,13 @@ shown_sections as (
         'section' as shown
     from shown_texts
     where
-        shown_text ~* 'discharge (diagnosis|condition|medications|instructions|disposition) *:'
-        or shown_text ~* '(brief hospital course|major surgical or invasive procedure) *:'
+        {{ matches_in_any_case(
+            'shown_text',
+            "'discharge (diagnosis|condition|medications|instructions|disposition) *:'"
+        ) }}
+        or {{ matches_in_any_case(
+            'shown_text', "'(brief hospital course|major surgical or invasive procedure) *:'"
+        ) }}
 )
 
 select * from shown_diagnoses

@@ -17,7 +17,7 @@ regions as (
 
 organs as (
     select distinct
-        regexp_replace(regions.keyword, '[^A-Z]', '', 'g') as word,
+        {{ replace_all('regions.keyword', "'[^A-Z]'", "''") }} as word,
         2 as most_left_out
     from regions
     left join heading_words on regions.keyword = heading_words.word

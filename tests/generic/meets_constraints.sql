@@ -9,11 +9,12 @@
     accepted_values: the values of each column; a missing value passes.
     accepted_range: of each column its minimum, its maximum or both, which are included unless
         `inclusive` is false; a missing value passes.
+    patterns: what each column matches as a whole or in part; a missing value does not match.
     checks: conditions in SQL that hold for every row, by their names; a missing one does not hold.
     shown: columns that a failing row shows besides, those that the checks read. -#}
 {% test meets_constraints(
-    model, primary_key=[], unique=[], not_null=[], accepted_values={}, accepted_range={}, checks={},
-    shown=[]
+    model, primary_key=[], unique=[], not_null=[], accepted_values={}, accepted_range={},
+    patterns={}, checks={}, shown=[]
 ) %}
 
 {%- set primary_key = [primary_key] if primary_key is string else primary_key -%}
@@ -39,10 +40,15 @@
     {%- endfor -%}
     {%- do rules.append((column ~ ' is out of range', '(' ~ outside | join(' or ') ~ ')')) -%}
 {%- endfor -%}
+{%- for column, pattern in patterns.items() -%}
+    {%- set is_matched = 'coalesce(' ~ matches(column, "'" ~ pattern ~ "'") ~ ', false)' -%}
+    {%- do rules.append((column ~ ' has another form', 'not ' ~ is_matched)) -%}
+{%- endfor -%}
 {%- for name, condition in checks.items() -%}
     {%- do rules.append((name ~ ' does not hold', 'not coalesce(' ~ condition ~ ', false)')) -%}
 {%- endfor -%}
-{%- set columns = primary_key + not_null + accepted_values | list + accepted_range | list + shown -%}
+{%- set columns = primary_key + not_null + accepted_values | list + accepted_range | list + patterns | list
+    + shown -%}
 {%- for key in keys -%}
     {%- do columns.extend([key] if key is string else key) -%}
 {%- endfor -%}

@@ -6,4 +6,4 @@ from {{ ref('mtsamples_procedures') }} as examples
 cross join {{ ref('mtsamples_sections') }} as sections
 where
     examples.truncation = 'helm'
-    and strpos(examples.question, sections.header) > 0
+    and position(sections.header in examples.question) > 0
