@@ -160,7 +160,9 @@ texts_with_short_names as {{ materialized() }} (
     inner join other_names
         on
             other_names.is_name
-            and position(' ' || replace(other_names.name, ' ', '  ') || ' ' in texts_in_words.text_in_words) > 0
+            and position(
+                ' ' || replace(other_names.name, ' ', '  ') || ' ' in texts_in_words.text_in_words
+            ) > 0
 ),
 
 pieces_with_long_words as (

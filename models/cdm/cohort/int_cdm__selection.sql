@@ -100,7 +100,9 @@ telling_histories as (
     inner join scrub_terms
         on
             histories.pathology = scrub_terms.pathology
-            and position(scrub_terms.term in {{ folded_case('histories.history_of_present_illness') }}) > 0
+            and position(
+                scrub_terms.term in {{ folded_case('histories.history_of_present_illness') }}
+            ) > 0
 ),
 
 numbered_diagnoses as (

@@ -36,10 +36,12 @@ shadows as {{ materialized() }} (
 with_parts as {{ materialized() }} (
     select
         *,
-        position('secondary' in replace(
+        position(
+            'secondary' in replace(
                 replace({{ replace_all('shadow_line', "' +'", "' '") }}, 'with secondary', ''),
                 'secondary to', ''
-            )) > 0 as begins_secondary_part
+            )
+        ) > 0 as begins_secondary_part
     from shadows
 ),
 

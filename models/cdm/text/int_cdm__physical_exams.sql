@@ -46,7 +46,9 @@ without_opening_line as {{ materialized() }} (
     select
         hadm_id,
         case
-            when {{ starts_with('exam', "'==='") }} then {{ trimmed("trim(leading '=' from exam)") }} else exam
+            when {{ starts_with('exam', "'==='") }}
+                then {{ trimmed("trim(leading '=' from exam)") }}
+            else exam
         end as exam
     from masked_exams
 ),
@@ -55,7 +57,9 @@ without_closing_line as {{ materialized() }} (
     select
         hadm_id,
         case
-            when right(exam, 3) = '===' then {{ trimmed("trim(trailing '=' from exam)") }} else exam
+            when right(exam, 3) = '==='
+                then {{ trimmed("trim(trailing '=' from exam)") }}
+            else exam
         end as exam
     from without_opening_line
 ),
@@ -64,7 +68,8 @@ without_opening_underscores as {{ materialized() }} (
     select
         hadm_id,
         case
-            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("trim(leading '_' from exam)") }}
+            when {{ starts_with('exam', "'_____'") }}
+                then {{ trimmed("trim(leading '_' from exam)") }}
             else exam
         end as exam
     from without_closing_line
@@ -74,7 +79,9 @@ without_closing_underscores as {{ materialized() }} (
     select
         hadm_id,
         case
-            when right(exam, 5) = '_____' then {{ trimmed("trim(trailing '_' from exam)") }} else exam
+            when right(exam, 5) = '_____'
+                then {{ trimmed("trim(trailing '_' from exam)") }}
+            else exam
         end as exam
     from without_opening_underscores
 ),

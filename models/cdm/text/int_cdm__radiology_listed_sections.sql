@@ -65,7 +65,8 @@ headed_lines as {{ materialized() }} (
         line_number,
         report_line,
         case
-            when {{ matches('report_line', "'^[A-Z \\t,._-]+:'") }} then position(':' in report_line)
+            when {{ matches('report_line', "'^[A-Z \\t,._-]+:'") }}
+                then position(':' in report_line)
         end as heading_end
     from promoted_lines
 ),
