@@ -16,5 +16,7 @@
 {#- `chr` takes the number of a byte on Spark, so that the characters themselves stand in the text.
     -#}
 {% macro spark__text_of_code_points(code_points) -%}
-    '{% for code_point in code_points %}{{ "''" if code_point == 39 else '%c' % code_point }}{% endfor %}'
+    '{% for code_point in code_points -%}
+        {{- "''" if code_point == 39 else '%c' % code_point -}}
+    {%- endfor %}'
 {%- endmacro %}

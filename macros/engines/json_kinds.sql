@@ -59,7 +59,9 @@
 
 
 {% macro spark__json_kind(record, key) -%}
-    {{ medeval.spark_json_kind("variant_get(parse_json(" ~ record ~ "), '$." ~ key ~ "', 'variant')") }}
+    {{ medeval.spark_json_kind(
+        "variant_get(parse_json(" ~ record ~ "), '$." ~ key ~ "', 'variant')"
+    ) }}
 {%- endmacro %}
 
 

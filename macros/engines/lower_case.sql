@@ -40,7 +40,10 @@
 {%- endmacro %}
 
 
-{#- Java makes two characters of the I with a dot, and another letter of a sigma that ends a word. -#}
+{#- Java makes two characters of the I with a dot, and another letter of a sigma that ends a word.
+    -#}
 {% macro spark__lower_case(column) -%}
-    lower(translate({{ column }}, {{ text_of_code_points([304, 931]) }}, {{ text_of_code_points([105, 963]) }}))
+    lower(translate(
+        {{ column }}, {{ text_of_code_points([304, 931]) }}, {{ text_of_code_points([105, 963]) }}
+    ))
 {%- endmacro %}

@@ -42,8 +42,8 @@
 {%- endmacro %}
 
 
-{#- A pattern for Java's engine: a line ends with a line feed only, and `$` is the end of the text and
-    not of the line before it. -#}
+{#- A pattern for Java's engine: a line ends with a line feed only, and `$` is the end of the text
+    and not of the line before it. -#}
 {% macro spark_pattern(pattern, in_any_case=false) -%}
     {%- set ends = {"$'": "\\z'", '$)': '\\z)', '$|': '\\z|'} -%}
     {%- set changed = namespace(pattern=pattern) -%}

@@ -1,5 +1,5 @@
-{#- A double rounded to a whole number, halves to even. `round` goes away from zero on DuckDB; beyond
-    9e15 a double is a whole number anyway, and the cast would overflow. -#}
+{#- A double rounded to a whole number, halves to even. `round` goes away from zero on DuckDB;
+    beyond 9e15 a double is a whole number anyway, and the cast would overflow. -#}
 {% macro round_half_even(expression) -%}
     case
         when abs({{ expression }}) >= 9e15 then {{ expression }}

@@ -42,7 +42,7 @@
 
 
 {% macro spark__explain_unreadable_cell(source_name, table_name, column, expected) %}
-    {{ return(medeval.postgres__explain_unreadable_cell(source_name, table_name, column, expected)) }}
+    {% do medeval.postgres__explain_unreadable_cell(source_name, table_name, column, expected) %}
 {% endmacro %}
 
 

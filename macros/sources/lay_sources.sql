@@ -85,8 +85,8 @@
 {% endmacro %}
 
 
-{#- On Spark the sources are Parquet of `python -m medeval load`, or tables of the catalogue where no
-    folder is named. -#}
+{#- On Spark the sources are Parquet of `python -m medeval load`, or tables of the catalogue where
+    no folder is named. -#}
 {% macro spark__lay_source(tables) %}
     {% if plugin().is_source_named(tables, graph) %}
         {{ return(lay_views(tables, spark_source_views(tables))) }}
