@@ -214,11 +214,14 @@ class OpenAIModel:
             if not isinstance(refused, Failure):
                 return refused
             last = refused
+            is_refused = refused.is_refused_request or refused.code == NO_SYSTEM_ROLE
+            if is_refused and self.fallbacks.learned != known:
+                continue  # what another request has learned meanwhile may help this one
             if not (trials := tried.trials(last, request, only_named=only_named)):
                 return refused
             async with self._experiment:
                 if self.fallbacks.learned != known:
-                    continue  # what helped another request may help this one
+                    continue
                 while trials:
                     trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
                     answer = await self._post(request, trial)
