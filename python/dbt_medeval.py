@@ -388,9 +388,10 @@ def _filter_errors(manager: Any) -> None:
                     raise DbtRuntimeError(shown(cause)) from None
                 raise
             except Exception as error:
-                if hasattr(error, "getSqlState"):  # of Spark, whose words are in no argument
-                    raise DbtRuntimeError(shown(error)) from None
-                error.args = (shown(error) + _advice(error),)
+                told = shown(error) + _advice(error)
+                error.args = (told,)
+                if str(error) != told:  # of Spark, whose words are in no argument
+                    raise DbtRuntimeError(told) from None
                 raise
 
     def execute_and_fetch(self: Any, sql: str, *arguments: Any, **settings: Any) -> Any:

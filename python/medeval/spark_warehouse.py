@@ -80,7 +80,7 @@ def open_spark(target: Target) -> SparkWarehouse:
             f"Spark does not start: {first}. It needs Java 17 or later (JAVA_HOME), and no other"
             " process that has its folder (MEDEVAL_SPARK_DIR) open."
         ) from None
-    return SparkWarehouse(target, connection, PySparkException)
+    return SparkWarehouse(target, connection, (PySparkException, Py4JError))
 
 
 class _Session:

@@ -235,7 +235,12 @@ class Warehouse(AbstractContextManager["Warehouse"]):
     While DuckDB's file is open no dbt run can change it; on PostgreSQL it is one transaction.
     """
 
-    def __init__(self, target: Target, connection: Any, error: type[Exception]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        connection: Any,
+        error: type[Exception] | tuple[type[Exception], ...],
+    ) -> None:
         self.target = target
         self._connection = connection
         self._error = error
