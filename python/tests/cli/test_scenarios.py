@@ -28,14 +28,14 @@ _SHOWN = 40
 def test_a_scenario_does_what_was_recorded(
     scenario: Scenario,
     tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     request: pytest.FixtureRequest,
 ) -> None:
     warehouse = request.getfixturevalue("asked_duckdb") if scenario.warehouse else tmp_path / "none"
     if scenario.warehouse == "copy":
-        beside = tmp_path.with_name(f"{tmp_path.name}-copy")
-        beside.mkdir(mode=0o700)
+        beside = tmp_path_factory.mktemp("warehouse")
         warehouse = shutil.copy(warehouse, beside / "medeval.duckdb")
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse))
     monkeypatch.setenv("COLUMNS", "200")
