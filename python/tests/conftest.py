@@ -58,8 +58,8 @@ _SHARED_BUILDS = {
 }
 # What uses one of these is slow.
 _SLOW = {"postgres_server"}.union(*_SHARED_BUILDS.values())
-# Files whose tests take longest where slow ones are left out; the net takes a quarter of all.
-_LONG = ("test_scenarios", "test_inference_runs", "test_export_cdm", "test_synth")
+# Files whose tests take longest; the net takes a quarter of those that are not slow.
+_LONG = ("test_scenarios", "test_inference_runs", "test_export_cdm", "test_synth", "test_spark")
 
 
 def pytest_configure(config: pytest.Config) -> None:

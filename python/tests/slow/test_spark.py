@@ -143,7 +143,9 @@ def test_every_table_has_the_same_rows(request: pytest.FixtureRequest, name: str
             ]
             cells = ", ".join(f'cast("{column}" as {kind})' for column, kind in columns)
             ours = f"select {cells} from {schema}.{table}"
-            theirs = f"select {cells} from read_parquet('{place}/*.parquet')"
+            files = f"read_parquet('{place}/*.parquet')"
+            is_empty = not any(place.glob("*.parquet"))  # a seed without a row has no file
+            theirs = f"{ours} where false" if is_empty else f"select {cells} from {files}"
             counts = [
                 database.execute(f"select count(*) from ({one} except all {other})").fetchall()[0][
                     0

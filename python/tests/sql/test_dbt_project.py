@@ -141,7 +141,7 @@ def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> N
         assert (done.returncode, manifest["tests"]) == (row["plain"], row["tests"]), row
         assert row.get("says", "") in done.stderr
         assert (done.stderr == "") == (row["tests"] == "passed")
-    assert manifest["settings"] == {"yier_schema": "yier_source", "double_type": "double precision"}
+    assert manifest["settings"] == {"yier_schema": "yier_source"}
 
 
 @pytest.mark.slow
