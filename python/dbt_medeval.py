@@ -159,7 +159,7 @@ class Functions:
     def build_log(
         self,
         query: Callable[[str], Any],
-        relations: Callable[[], Any],
+        relations: Callable[[Sequence[str]], Any],
         adapter: Any,
         table: Any,
         graph: Graph,

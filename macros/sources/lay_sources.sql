@@ -143,13 +143,13 @@
 {% endmacro %}
 
 
-{#- Schema and name of every table and view that there is. -#}
-{% macro existing_relations() %}
-    {{ return(adapter.dispatch('existing_relations', 'medeval')()) }}
+{#- Schema and name of every table and view that there is, at least of the schemas that are named. -#}
+{% macro existing_relations(schemas=none) %}
+    {{ return(adapter.dispatch('existing_relations', 'medeval')(schemas)) }}
 {% endmacro %}
 
 
-{% macro default__existing_relations() %}
+{% macro default__existing_relations(schemas) %}
     {{ return(run_query(
         'select table_schema, table_name from information_schema.tables'
         ~ ' where table_catalog = current_database()'
@@ -157,12 +157,14 @@
 {% endmacro %}
 
 
-{#- Of the schemas that this project names: a catalogue may have very many. -#}
-{% macro spark__existing_relations() %}
-    {% set found, schemas = [], [built_schema('medeval') | trim] %}
-    {% for node in (graph.nodes.values() | list) + (graph.sources.values() | list) %}
-        {% do schemas.append(node.schema) %}
-    {% endfor %}
+{#- Of the schemas that this project names: a catalogue may have very many, and each is a
+    statement. -#}
+{% macro spark__existing_relations(schemas) %}
+    {% set found = [] %}
+    {% if schemas is none %}
+        {% set nodes = (graph.nodes.values() | list) + (graph.sources.values() | list) %}
+        {% set schemas = nodes | map(attribute='schema') | list %}
+    {% endif %}
     {% for row in run_query('show databases').rows if row[0] in schemas %}
         {% for table in run_query('show tables in ' ~ row[0]).rows %}
             {% do found.append([row[0], table[1]]) %}

@@ -188,7 +188,7 @@ class BuildLog:
 
     Attributes:
         query: runs a statement, and returns a table with `rows`.
-        relations: returns schema and name of every table and view that there is.
+        relations: returns schema and name of every table and view of some schemas.
         adapter: of dbt.
         table: its relation, with the database in front: a DuckDB file called medeval.duckdb is a
             database of the schema's name.
@@ -202,7 +202,7 @@ class BuildLog:
     """
 
     query: Callable[[str], Any]
-    relations: Callable[[], Any]
+    relations: Callable[[Sequence[str]], Any]
     adapter: Any
     table: Any
     graph: Graph
@@ -282,7 +282,8 @@ class BuildLog:
             floor: the benchmark.
             but_of: an invocation whose rows do not count.
         """
-        if (self.table.schema, "builds") not in {(row[0], row[1]) for row in self.relations()}:
+        there = self.relations([self.table.schema])
+        if (self.table.schema, "builds") not in {(row[0], row[1]) for row in there}:
             return None
         rows = self.query(
             f"select * from {self.table} where floor = '{floor}' and invocation_id <> '{but_of}'"
