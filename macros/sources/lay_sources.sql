@@ -143,7 +143,7 @@
 {% endmacro %}
 
 
-{#- Schema and name of every table and view that there is, at least of the schemas that are named. -#}
+{#- Schema and name of every table and view that there is, at least of the named schemas. -#}
 {% macro existing_relations(schemas=none) %}
     {{ return(adapter.dispatch('existing_relations', 'medeval')(schemas)) }}
 {% endmacro %}
