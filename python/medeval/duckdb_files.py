@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
@@ -71,6 +71,16 @@ class Views:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    def of(self, source: str, place: Place, extra: Sequence[str]) -> Self:
+        """Return them with what is said of every source: where it is, and its unknown columns."""
+        if place.kind != "absent":
+            self.notes.append(f"{source} is read from {place.description}.")
+        if extra:
+            self.warnings.append(
+                f"Columns that {source} does not have are ignored: {', '.join(extra)}"
+            )
+        return self
+
 
 def source_views(
     tables: Sequence[Table],
@@ -116,13 +126,7 @@ def source_views(
         else:
             views.absent.append(name)
             views.queries[name] = empty_query(entry)
-    if place.kind != "absent":
-        views.notes.append(f"{source} is read from {place.description}.")
-    if extra:
-        views.warnings.append(
-            f"Columns that {source} does not have are ignored: {', '.join(extra)}"
-        )
-    return views
+    return views.of(source, place, extra)
 
 
 def empty_query(table: Table, text: str = "varchar", quote: str = '"') -> str:

@@ -59,13 +59,7 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
         views.locations[name] = path
         cells = ", ".join(f"cast(`{column}` as string) as `{column}`" for column in columns)
         views.queries[name] = f"select {cells} from parquet.`{path}`"
-    if place.kind != "absent":
-        views.notes.append(f"{source} is read from {place.description}.")
-    if extra:
-        views.warnings.append(
-            f"Columns that {source} does not have are ignored: {', '.join(extra)}"
-        )
-    return views
+    return views.of(source, place, extra)
 
 
 def spark_columns(query: Query, schema: str) -> Mapping[str, Sequence[str]]:
