@@ -1,4 +1,9 @@
 {%- set two_pressures = "'^[0-9]{1,100}/[0-9]{1,100}$'" -%}
+{%- set outcomes = [
+    'subject_not_in_cohort', 'empty_hadm', 'no_hadm_in_stay', 'icustay_missing_in_stays',
+    'value_missing', 'item_not_mapped', 'charttime_missing', 'value_not_readable',
+    'number_but_no_laboratory_text', 'measurement'
+] -%}
 -- The one pass over the raw events on DuckDB, which stores it as a table; see dbt_project.yml.
 with checked_events as (
     select * from {{ ref('int_mimic3__checked_events') }}
@@ -28,7 +33,10 @@ with_rule as (
                 then coalesce({{ folded_case('readings.valueuom') }}, '')
         end as unit,
         item_rules.item_label,
-        case when readings.is_number then {{ number_from_text('readings.value') }} end as number
+        case
+            when readings.is_number and item_rules.itemid is not null
+                then {{ number_from_text('readings.value') }}
+        end as number
     from readings
     left join item_rules
         on
@@ -78,8 +86,10 @@ inspired_oxygen as (
 laboratory as (
     select
         *,
-        cleaning_rule in ('lab', 'o2sat')
-        and {{ matches('value', "'^([0-9]+[.]?[0-9]*|[.][0-9]+)$'") }} as is_laboratory_text,
+        case
+            when cleaning_rule in ('lab', 'o2sat')
+                then {{ matches('value', "'^([0-9]+[.]?[0-9]*|[.][0-9]+)$'") }}
+        end as is_laboratory_text,
         case
             when cleaning_rule = 'lab' then number
             when cleaning_rule = 'o2sat' and number <= 1 then number * 100
@@ -163,7 +173,7 @@ outcomes as (
 final as (
     select
         source_table,
-        outcome,
+        {{ one_of('outcome', outcomes) }} as outcome,
         is_recovered,
         case when outcome <> 'subject_not_in_cohort' then subject_id end as subject_id,
         icustay_id,

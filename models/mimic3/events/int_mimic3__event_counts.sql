@@ -4,8 +4,8 @@ with cleaned_events as (
 
 final as (
     select
-        source_table,
-        outcome,
+        cast(source_table as {{ dbt.type_string() }}) as source_table,
+        cast(outcome as {{ dbt.type_string() }}) as outcome,
         is_recovered,
         subject_id,
         variable_id,

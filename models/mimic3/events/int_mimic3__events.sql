@@ -1,9 +1,10 @@
 {{ config(materialized='view') }}
+{%- set tables = ['chartevents', 'labevents', 'outputevents'] -%}
 
 with final as (
-    {% for table in ['chartevents', 'labevents', 'outputevents'] %}
+    {% for table in tables %}
         select
-            '{{ table }}' as source_table,
+            {{ one_of("'" ~ table ~ "'", tables) }} as source_table,
             subject_id,
             hadm_id,
             icustay_id,

@@ -165,6 +165,33 @@ def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path
     built.stops(*models, says=("would take its place",))
 
 
+# Models in the place of what was built before
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_leaves_its_old_table_and_one_of_another_kind_takes_its_place(
+    built: Worked,
+) -> None:
+    models = ("build", "--select", "+mimic3_stays", *MODELS)
+    with duckdb.connect(built.path) as connection:
+        connection.execute("create schema mimic3")
+        connection.execute("create view mimic3.mimic3_stays as select 1 as old")
+        connection.execute("create table mimic3.stg_mimic3__patients as select 1 as old")
+    folder = mimic3_folder.write_folder(built.folder / "files")
+    built.builds(*models, MIMIC3_DIR=folder)
+    query = "select table_name, table_type from information_schema.tables"
+    kinds = dict(built.rows(f"{query} where table_schema = 'mimic3'"))
+    assert kinds["mimic3_stays"] == "BASE TABLE"
+    assert kinds["stg_mimic3__patients"] == "VIEW"
+    assert not [name for name in kinds if "__dbt" in name]
+    tables = [name for name, kind in kinds.items() if kind == "BASE TABLE"]
+    before = {name: built.rows(f"from mimic3.{name}") for name in tables}
+    cell = mimic3_folder.with_cell("patients", "dob", f"{MARKER} at noon")
+    mimic3_folder.replace(folder, "patients", cell)
+    built.stops(*models, says=("cannot read mimic3.patients.dob",), MIMIC3_DIR=folder)
+    assert {name: built.rows(f"from mimic3.{name}") for name in tables} == before
+
+
 # Previews
 
 
