@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
+from tables import table
 
 from medeval.errors import UserError
 from medeval.scoring.binary import Binary, delong_test
@@ -35,6 +36,7 @@ from medeval.scoring.resample import Scores, score
 from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, LengthOfStay
 
 NAN = math.nan
+TABLES = table("compare")
 
 
 def kernels(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -81,14 +83,7 @@ def test_delong_equals_the_comparison_of_all_pairs(
         assert found["p_value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("truth", "first", "second", "difference", "reason"),
-    [
-        ([1, 1, 1], [1, 2, 3], [3, 2, 1], None, "the truth has one class only"),
-        ([1, 0, 0], [9, 2, 3], [2.5, 2, 3], 0.5, "a class has one row only, so there is no varian"),
-        ([1, 1, 1, 0, 0, 0], [4, 5, 6, 1, 2, 3], [1, 2, 3, 4, 5, 6], 1, "variance"),
-    ],
-)
+@pytest.mark.parametrize(("truth", "first", "second", "difference", "reason"), TABLES["delong"])
 def test_delong_without_a_class_or_a_variance_says_why(
     truth: list[int], first: list[float], second: list[float], difference: Any, reason: str
 ) -> None:
@@ -178,15 +173,7 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
     assert "after Holm's correction for 9 comparisons)." in sentence(found[0])
 
 
-@pytest.mark.parametrize(
-    ("direction", "verdict", "words"),
-    [
-        ("higher", "first is better", "A is better than B on m by 0.500 (95 %"),
-        ("lower", "second is better", "B is better than A on m by 0.500 (lower is better; 95 %"),
-        # More tests or longer answers are no merit and no fault.
-        ("neither", "first is higher", "A is higher than B on m by 0.500 (95 %"),
-    ],
-)
+@pytest.mark.parametrize(("direction", "verdict", "words"), TABLES["directions"])
 def test_which_is_better_goes_by_the_direction_of_the_metric(
     direction: str, verdict: str, words: str
 ) -> None:
@@ -209,15 +196,7 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
         assert ("(lower is better; 95 %" in sentence(entry)) == (entry.metric != "Kappa")
 
 
-@pytest.mark.parametrize(
-    ("values", "start", "step", "words"),
-    [
-        ((0.821, 0.8), 0.804, 0.034 / 99, "A is better than B on AUC of ROC by 0.021 (95 % interva"
-         "l 0.005 to 0.037; p 0.02)."),
-        ((121.0, 100.0), 900.0, 1.0, "by 21.0 (95 % interval 102.5 to 196.5"),
-        ((0.80003, 0.8), 0.80001, 1e-6, "by 0.000030 (95 % interval 0.000012 to 0.000107"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "start", "step", "words"), TABLES["digits"])
 def test_the_sentence_has_digits_that_the_interval_supports(
     values: tuple[float, float], start: float, step: float, words: str
 ) -> None:
@@ -263,13 +242,7 @@ def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
     assert (found.n, found.first_value, found.second_value) == (2, 0.75, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "draws", "words"),
-    [
-        ([None], [1.0], 10, "no item"),
-        ([0.0], [1.0], 0, "--n-iters"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "draws", "words"), TABLES["no_pairs"])
 def test_scores_that_are_no_pairs(
     first: list[Any], second: list[Any], draws: int, words: str
 ) -> None:

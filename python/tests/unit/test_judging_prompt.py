@@ -21,7 +21,6 @@ from medeval.judging.prompt import (
     STANDARD,
     JudgePrompt,
     Subject,
-    Variant,
     blocks_in,
     escape,
     injection_signs,
@@ -104,18 +103,12 @@ def test_thinking_never_reaches_a_judge() -> None:
     assert blocks_in(PROMPT.messages(thought, 0))["answer"] == "the plan"
 
 
-@pytest.mark.parametrize(
-    ("variant", "parts"),
-    [
-        (STANDARD, ["notes one", "reference one", "plan one"]),
-        (STANDARD, ["- accuracy:", "- completeness:", "- clarity:"]),
-        (ANSWER_FIRST, ["plan one", "reference one", "notes one"]),
-        (CRITERIA_REVERSED, ["- clarity:", "- completeness:", "- accuracy:"]),
-        (NO_REFERENCE, ["notes one", "plan one", "There is no reference answer"]),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_variants_show_the_same_in_another_order(variant: Variant, parts: list[str]) -> None:
+VARIANTS = {one.name: one for one in (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)}
+
+
+@pytest.mark.parametrize(("name", "parts"), TABLES["variants"])
+def test_variants_show_the_same_in_another_order(name: str, parts: list[str]) -> None:
+    variant = VARIANTS[name]
     text = text_of(JudgePrompt(RUBRIC, variant), subject("one"))
     assert sorted(parts, key=text.index) == parts
     is_without = variant is NO_REFERENCE

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
@@ -22,6 +23,7 @@ from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
 from medeval.tasks.task_run import ModelChoice, TaskRun
 
+TABLES = table("tasks")
 SUMMARIES = """
 task_id: own
 task_type: qa
@@ -57,14 +59,7 @@ class _Wrong:
         return scored
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "found"),
-    [
-        ("oracle", 0.99, "f1: the gold answers must score 1"),
-        ("empty", 0.01, "f1: no answers must score 0"),
-        ("shuffled", 0.9, "f1: gold answers of other items must score like chance"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "found"), TABLES["wrong_scorers"])
 def test_a_scorer_that_is_wrong_fails_the_check_that_is_for_it(
     kind: str, value: float, found: str
 ) -> None:
@@ -171,18 +166,7 @@ def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> No
     assert one.same_judging() != jury_of(["a"], [AWAY]).same_judging()
 
 
-@pytest.mark.parametrize(
-    ("changed", "has_variable", "needs_key"),
-    [
-        ({"base_url": URL}, False, False),
-        ({"base_url": URL}, True, True),
-        ({"base_url": URL, "key_variable": "MY_JUDGE"}, False, True),
-        ({"base_url": URL, "key_variable": "none"}, True, False),
-        ({"base_url": AWAY}, False, True),
-        ({"base_url": AWAY, "key_variable": "none"}, False, False),
-        ({}, False, True),
-    ],
-)
+@pytest.mark.parametrize(("changed", "has_variable", "needs_key"), TABLES["keys"])
 def test_which_judge_needs_a_key(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], has_variable: bool, needs_key: bool
 ) -> None:
