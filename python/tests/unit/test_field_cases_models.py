@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, content, lines, open_items
-from model_server import DROP, LIMIT, Body, Fault, ModelServer, Script, error, model_server, slow
+from model_server import LIMIT, Body, Fault, ModelServer, Script, model_server, slow
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
@@ -51,53 +51,6 @@ def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> N
     assert ended.stopped == ""
     # Of the first 32 at once 24 are too many; then one more is tried every few rounds.
     assert refused == ended.progress.retries < 60
-
-
-@pytest.mark.parametrize("concurrency", [1, 8])
-@pytest.mark.parametrize("away", [DROP, error(502, "Bad Gateway"), error(504, "Timeout")])
-def test_an_endpoint_that_is_gone_stops_a_run(
-    tmp_path: Path, concurrency: int, away: Fault
-) -> None:
-    items = open_items(60)
-    answers_left = 20
-
-    def fault(body: Body, before: int) -> Fault | None:
-        nonlocal answers_left
-        answers_left -= 1
-        return away if answers_left < 0 else None
-
-    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
-    with model_server(Script(fault)) as server:
-        ended = ask(server.url, tmp_path, items, options)
-        assert server.url in ended.stopped
-        done = ended.progress.ledger[Outcome.ANSWERED]
-        assert done == ended.progress.ledger.asked == 20
-        assert server.seen.requests <= 20 + 2 * (5 + concurrency)
-        answers_left = 1_000
-        ended = ask(server.url, tmp_path, items, options)
-    assert ended.stopped == ""
-    assert ended.progress.before == 20
-    assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 60
-    # Nobody listens there any more.
-    ended = ask(server.url, tmp_path / "other", items, options)
-    assert "no connection" in ended.stopped
-    assert "5 items in a row" in ended.stopped
-    assert lines(tmp_path / "other") == []
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-def test_items_that_break_the_connection_are_errors(tmp_path: Path, concurrency: int) -> None:
-    """Even several in a row, if fewer than would mean that nobody is there."""
-    poisoned = [f"question item-{number:03}" for number in (0, 1, 2, 3, 9, 10, 19)]
-    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
-    script = Script(lambda body, _: DROP if body["messages"][-1]["content"] in poisoned else None)
-    with model_server(script) as server:
-        ended = ask(server.url, tmp_path, open_items(20), options)
-        assert server.seen.requests == 13 + 2 * 7
-    assert ended.stopped == ""
-    assert ended.progress.ledger[Outcome.ANSWERED] == 13
-    assert ended.progress.errors == {"connection": 7}
-    assert ended.progress.ledger.asked == len(lines(tmp_path)) == 20
 
 
 def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: Path) -> None:

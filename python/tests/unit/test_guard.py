@@ -7,7 +7,6 @@ import json
 import logging
 import shutil
 import socket
-import stat
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import main_in
-from inference_runs import MODEL, QUICK, ask, lines, open_item, open_items
+from in_process import Main
+from inference_runs import MODEL, QUICK, ask, lines, open_item
 from model_server import AUTHORITY, Fault, ModelServer, Script, error, model_server, prompt_of
 from tables import table
 
@@ -187,7 +186,7 @@ def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
     ways: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    main: Main,
 ) -> None:
     to_user = server.proxy.replace("://", "://user:pass-of-proxy@")
     ways |= {"$PROXY": server.proxy, "$PROXY_OF_USER": to_user, "$FOLDER": str(tmp_path)}
@@ -197,7 +196,8 @@ def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
             text = text.replace(name, ways[name])
         return text
 
-    address = server.url if row.get("to") in ("server", "tls") else REMOTE
+    addresses = dict.fromkeys(("server", "tls"), server.url) | {"nowhere": "https://n.invalid/v1"}
+    address = addresses.get(row.get("to", ""), REMOTE)
     if "leads" in row:
         address = leads(row["to"], row["leads"], server, monkeypatch)
     for name, value in row.get("env", {}).items():
@@ -215,7 +215,6 @@ def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
         "5", "--key-variable", "OWN_KEY", "--endpoints", tmp_path / "endpoints.toml", "--out",
         tmp_path / "runs", "--parameters", json.dumps(row.get("parameters", {})),
     )  # fmt: skip
-    main = main_in(monkeypatch, capsys)
     done = main(*run)
     said = done.out + done.err
     assert (done.code, row.get("said", "") in done.err) == (row["exit"], True), said
@@ -234,22 +233,11 @@ def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
         way = {name: filled(value) for name, value in row["route"].items()}
         audited = audit_of(folder)[0]
         assert {name: audited[name] for name in ("proxy", "ca_file") if name in audited} == way
-    if "leads" in row:  # prompts are written for no other machine either
+    if row.get("to") == "nowhere" or "leads" in row:  # prompts are written for no other machine
         batch = tmp_path / "batch.jsonl"
         done = main(*run, "--export-prompts", batch)
-        assert (done.code, batch.exists()) == (row["exit"], row["exit"] == 0), done.err
-
-
-def test_prompts_are_not_written_for_a_local_endpoint_that_nobody_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    address, batch = "https://nowhere.invalid/v1", tmp_path / "batch.jsonl"
-    (tmp_path / "e.toml").write_text(toml({"base_url": address, "runs_locally": True}))
-    done = main_in(monkeypatch, capsys)(
-        "run", "--task", CREDENTIALED, "--model", "m", "--base-url", address, "--endpoints",
-        tmp_path / "e.toml", "--out", tmp_path / "runs", "--export-prompts", batch,
-    )  # fmt: skip
-    assert (done.code, batch.exists()) == (2, False), done.err
+        code = 0 if row.get("requests") else 2
+        assert (done.code, batch.exists()) == (code, code == 0), done.err
 
 
 def test_an_api_model_takes_the_same_way(
@@ -274,56 +262,6 @@ def test_an_api_model_takes_the_same_way(
 
 
 # Item by item
-
-
-@pytest.mark.parametrize("data_class", ["credentialed", None, "", "Open", "opne", "public"])
-def test_an_undeclared_endpoint_receives_nothing(
-    tmp_path: Path, server: ModelServer, data_class: str | None
-) -> None:
-    with pytest.raises(RefusedError, match=r"runs_locally.*docs/data_use.md") as refusal:
-        ask(server.url, tmp_path, [note_item(data_class=data_class)])
-    assert (server.seen.connections, server.seen.bytes) == (0, 0)
-    assert NOTE not in str(refusal.value)
-    assert lines(tmp_path) == []
-    assert not (tmp_path / AUDIT).exists()
-
-
-def test_a_credentialed_item_among_open_ones_is_held_back(
-    tmp_path: Path, server: ModelServer
-) -> None:
-    items = [*open_items(3), note_item(), open_item("last")]
-    with pytest.raises(RefusedError):
-        ask(server.url, tmp_path, items, RunConfig(concurrency=1, retries=QUICK))
-    assert server.seen.requests == 3
-    assert not any(NOTE in prompt_of(body) for body in server.seen.bodies)
-    assert [line["item"] for line in lines(tmp_path)] == ["item-000", "item-001", "item-002"]
-
-
-def test_a_declared_local_endpoint_is_asked_and_audited(
-    tmp_path: Path, server: ModelServer
-) -> None:
-    items = [note_item("20000001"), note_item("20000002"), open_item("open")]
-    ended = ask(server.url, tmp_path, items, gate=gate(tmp_path, server))
-    assert ended.progress.ledger.as_json()["answered"] == server.seen.requests == 3
-    keys = {line["key"]: line["item"] for line in lines(tmp_path)}
-    assert {
-        keys[line["request"]]: (line["data_class"], line["ground"]) for line in audit_of(tmp_path)
-    } == {
-        "20000001": ("credentialed", "local"),
-        "20000002": ("credentialed", "local"),
-        "open": ("open", "open"),
-    }
-    text = (tmp_path / AUDIT).read_text()
-    assert NOTE not in text
-    assert "20000001" not in text
-    assert stat.S_IMODE((tmp_path / AUDIT).stat().st_mode) == 0o600
-
-
-def test_without_an_audit_nothing_is_sent(tmp_path: Path, server: ModelServer) -> None:
-    (tmp_path / AUDIT).mkdir()
-    with pytest.raises(UserError, match="audit cannot be written"):
-        ask(server.url, tmp_path, [open_item("one")])
-    assert server.seen.connections == 0
 
 
 def test_a_redirection_is_not_followed(tmp_path: Path, server: ModelServer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -29,13 +30,7 @@ from inference_runs import (
     usual_answer,
 )
 from model_server import (
-    BROKEN_JSON,
-    CUT,
-    DROP,
-    ERROR_IN_BODY,
-    LIMIT,
-    LIMIT_FOR_NOW,
-    OVERLOADED,
+    PASSING_FAULTS,
     SERVER,
     Body,
     Fault,
@@ -49,7 +44,7 @@ from model_server import (
 from tables import rows_of
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, Price, Prices
+from medeval.inference.cost import Budget, Price, Prices, kept_spending
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
@@ -104,18 +99,9 @@ class Dialogue:
 
 # What a start of a run is given; the rest of a row is expected of it.
 GIVEN = {
-    *(
-        "items",
-        "dialogues",
-        "prompts",
-        "system",
-        "data_class",
-        "asks",
-        "fails",
-        "too_long",
-        "reads",
-    ),
-    *("rules", "parameters", "concurrency", "attempts", "timeout", "retry", "max_cost", "declared"),
+    *("items", "dialogues", "prompts", "system", "data_class", "asks", "fails", "too_long"),
+    *("reads", "rules", "parameters", "concurrency", "attempts", "timeout", "retry"),
+    *("max_cost", "priced", "declared"),
 }
 
 
@@ -138,7 +124,9 @@ def hold(
     server.script = RuledEndpoint([*given.get("rules", []), {"text": "A"}]).script
     for name in expected.pop("forget", []):
         (folder / name).unlink()
-    asked = server.seen.requests
+    for name in expected.pop("blocked", []):
+        (folder / name).mkdir()
+    asked, connected = server.seen.requests, server.seen.connections
     before = content(folder) if (folder / RESPONSES).exists() else []
     declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
     gate = DataUseGuard(declared if given.get("declared") else {}, folder / AUDIT)
@@ -161,21 +149,30 @@ def hold(
         found["counts"] = {name: count for name, count in counts.items() if count}
         found["errors"] = dict(ended.progress.errors)
         found |= {"before": ended.progress.before, "cost": str(ended.progress.spent.known)}
+        found["uncounted"], spent = ended.progress.uncounted, ended.spent
+        found["spent"] = spent and [str(spent.cost), spent.unknown, str(spent.charged)]
+        assert kept_spending(folder / RESPONSES) == spent
+        assert not (spent and "max_cost" in given) or spent.charged <= given["max_cost"]
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
         assert told in found[name]
         assert bool(told) == bool(found[name])
-    written = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    written = "".join(path.read_text(encoding="utf-8") for path in files)
     assert expected.pop("nowhere", "\0") not in written + found["raises"] + found["stopped"]
     assert expected.pop("kept", "") in written
     found["requests"] = server.seen.requests - asked
-    assert found["requests"] <= expected.pop("at_most", 1_000)
+    found["connections"] = server.seen.connections - connected
+    assert expected.pop("at_least", 0) <= found["requests"] <= expected.pop("at_most", 1_000)
     assert_has(server.seen.bodies[-1:], expected.pop("sent", []))
     journal = content(folder)
     assert_has(journal, expected.pop("lines", []))
     found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
     found |= {"last": [line["item"] for line in lines(folder)][-1:]}
     found["reasons"] = [each for line in journal if (each := line.get("episode", {}).get("reason"))]
+    audit = read_lines(folder / AUDIT) if (folder / AUDIT).is_file() else []
+    found["audit"] = sorted(f"{line['data_class']} {line['ground']}" for line in audit)
     found["learned"] = run_record(folder)["learned"]
     found["recorded"] = run_record(folder).get("errored", {})
     found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]
@@ -198,14 +195,17 @@ def assert_has(found: Any, expected: Any) -> None:
 
 def samples_of(given: Mapping[str, Any]) -> Iterator[Sample | Episode]:
     """Yield what is asked: of a number so many, and of names each; `a/1` is a further sample."""
-    of_all = {"data_class": given.get("data_class", "open"), "parameters": given.get("asks", {})}
+    closed = given.get("data_class", "open")
+    by_name = closed if isinstance(closed, dict) else {}
+    of_all = {"data_class": "open" if by_name else closed, "parameters": given.get("asks", {})}
     system = [{"role": "system", "content": given["system"]}] if "system" in given else []
     prompts = [(f"{number:03}", prompt) for number, prompt in enumerate(given.get("prompts", ()))]
     prompts += [(name, f"question {name}") for name in names_of(given.get("items", 0), "item")]
     for name, prompt in prompts:
         item, _, sample = name.partition("/")
         messages = [*system, {"role": "user", "content": prompt}]
-        yield Sample(item, messages, sample=int(sample or 0), **of_all)
+        its = {"data_class": by_name[name]} if name in by_name else {}
+        yield Sample(item, messages, sample=int(sample or 0), **{**of_all, **its})
     for name in names_of(given.get("dialogues", 0), "case"):
         item, _, sample = name.partition("/")
         fails, too_long = given.get("fails", {}).get(name, ""), given.get("too_long", "unparsed")
@@ -225,7 +225,7 @@ def config_of(given: Mapping[str, Any]) -> RunConfig:
         retries=RetryPolicy(given.get("attempts", 8), first_wait=0.01, longest_wait=0.05),
         retry=frozenset(map(Outcome, given.get("retry", ()))),
         can_read=(lambda item, answer: answer in ("A", "C")) if given.get("reads") else None,
-        prices=Prices(price=(price,)) if limit else Prices(),
+        prices=Prices(price=(price,)) if given.get("priced", limit) else Prices(),
         budget=Budget(Decimal(limit) if limit else None),
     )
 
@@ -245,16 +245,11 @@ def without(line: dict[str, Any], left_out: str) -> dict[str, Any]:
     return {name: value for name, value in line.items() if name != left_out}
 
 
-FAULTS = (
-    *(LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED),
-    *(DROP, CUT, BROKEN_JSON, ERROR_IN_BODY, slow(0.05)),
-)
-
-
 @pytest.mark.parametrize("turns", [1, TURNS])
 def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turns: int) -> None:
     chance = random.Random(7)
-    script = Script(lambda body, before: chance.choice(FAULTS) if chance.random() < 0.2 else None)
+    faults = (*PASSING_FAULTS, slow(0.05))
+    script = Script(lambda body, before: chance.choice(faults) if chance.random() < 0.2 else None)
     items = open_items(160 // turns)
     samples = items if turns == 1 else [Dialogue(item.id) for item in items]
     with model_server(script) as server:

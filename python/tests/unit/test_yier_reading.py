@@ -68,9 +68,7 @@ def test_encodings_are_told_apart(codec: str, mark: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "layout"), TABLES["layouts"])
-def test_layouts_are_told_apart_and_what_is_around_the_list_is_written_back(
-    text: str, layout: str
-) -> None:
+def test_layouts_are_told_apart(text: str, layout: str) -> None:
     records = {"$ONE": dumped(RECORD), "$TWO": dumped(OTHER)}
     for word, record in {**records, "$INDENTED": json.dumps(RECORD, indent=1)}.items():
         text = text.replace(word, record)
