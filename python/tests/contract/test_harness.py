@@ -26,9 +26,7 @@ from harness_runs import (
 from tables import table
 
 from medeval.errors import UserError
-from medeval.evaluation.harness import (
-    EvaluationHarness,
-)
+from medeval.evaluation.harness import EvaluationHarness
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
@@ -46,23 +44,6 @@ ERROR = {"error": {"type": "timeout", "attempts": 3}}
 def result_of(folder: Path, model: Model, task: MedicalTask, **options: Any) -> EvaluationResult:
     (result,) = evaluate(folder, model, [task], **options).detailed_results
     return result
-
-
-class Raising(ModelRunner):
-    """A runner that raises something, or loses the first output."""
-
-    raised: Exception | None = None
-
-    def run_model(self, *given: Any, **more: Any) -> list[Row]:
-        if self.raised:
-            raise self.raised
-        return super().run_model(*given, **more)[1:]
-
-
-def raising(error: Exception | None) -> Row:
-    runner = Raising()
-    runner.raised = error
-    return {"runner": runner}
 
 
 @pytest.mark.parametrize("task_id", BUNDLED_IDS)
@@ -211,9 +192,12 @@ def test_a_model_never_sees_the_gold_nor_changes_the_task(tmp_path: Path) -> Non
     assert result.model_outputs == [{"answer": "0"}, {"answer": "unknown"}]
 
 
-def test_outputs_that_are_not_one_for_each_input_always_raise(tmp_path: Path) -> None:
+def test_outputs_that_are_not_one_for_each_input_always_raise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelRunner, "run_model", lambda *_, **__: [{"answer": "0"}] * 3)
     with pytest.raises(ValueError, match="returned 3 outputs for 4 inputs"):
-        evaluate(tmp_path, right_below(4), [questions(4)], harness=raising(None))
+        evaluate(tmp_path, right_below(4), [questions(4)])
 
 
 def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
@@ -275,18 +259,22 @@ def test_text_of_a_task_that_is_not_open_is_not_saved_with_the_answers(tmp_path:
     assert saved.task_scores == report.task_scores
 
 
-def test_what_a_model_raises_is_not_quoted_for_a_task_that_is_not_open(tmp_path: Path) -> None:
-    for data_class, quoted in (("open", True), ("credentialed", False)):
-        task = questions(2, data_class=data_class)
-        harness = raising(RuntimeError(SECRET_TEXT))
-        report = evaluate(tmp_path, always({}), [task], harness=harness)
-        assert report.detailed_results[0].metadata["error"]["type"] == "RuntimeError"
-        assert (SECRET_TEXT in report.to_json()) == quoted
+def test_what_a_model_raises_is_not_quoted_for_a_task_that_is_not_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # What a model calls an error is not quoted unless it is a name.
     model = always({"error": {"type": SECRET_TEXT, "attempts": 1}})
     result = result_of(tmp_path, model, questions(2, data_class="credentialed"))
-    message = "questions: 2 of 2 items failed (other)"
-    assert result.metadata["error"]["message"] == message
+    assert result.metadata["error"]["message"] == "questions: 2 of 2 items failed (other)"
+
+    def raising(*_: Any, **__: Any) -> None:
+        raise RuntimeError(SECRET_TEXT)
+
+    monkeypatch.setattr(ModelRunner, "run_model", raising)
+    for data_class, quoted in (("open", True), ("credentialed", False)):
+        report = evaluate(tmp_path, always({}), [questions(2, data_class=data_class)])
+        assert report.detailed_results[0].metadata["error"]["type"] == "RuntimeError"
+        assert (SECRET_TEXT in report.to_json()) == quoted
 
 
 def test_a_category_is_the_mean_of_the_metrics_that_are_there(tmp_path: Path) -> None:

@@ -75,15 +75,6 @@ def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: P
     assert export_batch(run_in(tmp_path), items, DataUseGuard(declared, audit), path) == 3
 
 
-def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:
-    items = open_items(5)
-    lines = [answered(name, f"answer {n}") for n, name in enumerate(names(tmp_path, items))]
-    out = write(tmp_path / "out.jsonl", *lines[::-1])
-    assert import_batch(run_in(tmp_path), items, [out]) == {"new": 5}
-    texts = [line["text"] for line in content(tmp_path)]
-    assert texts == [f"answer {n}" for n in range(5)]
-
-
 def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_path: Path) -> None:
     items = open_items(6)
     name = names(tmp_path, items)
@@ -111,13 +102,10 @@ def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_pat
 
 def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: Path) -> None:
     items = open_items(2)
-    output = write(
-        tmp_path / "out.jsonl", *(answered(name, "A") for name in names(tmp_path, items))
-    )
+    found = [answered(name, "A") for name in names(tmp_path, items)]
     changed = [items[0], Sample("item-001", [{"role": "user", "content": "another"}], "open")]
-    with pytest.raises(UserError, match="1 answers belong to none of the items"):
-        import_batch(run_in(tmp_path), changed, [output])
-    unnamed = write(tmp_path / "unnamed.jsonl", answered("", "A"))
-    with pytest.raises(UserError, match="1 answers belong to none of the items"):
-        import_batch(run_in(tmp_path), items, [unnamed])
+    for asked, lines in ((changed, found), (items, [answered("", "A")])):
+        output = write(tmp_path / "out.jsonl", *lines)
+        with pytest.raises(UserError, match="1 answers belong to none of the items"):
+            import_batch(run_in(tmp_path), asked, [output])
     assert content(tmp_path) == []

@@ -319,21 +319,6 @@ def test_a_killed_run_goes_on_in_the_turn_where_it_was(
     assert turns_in(killed) == turns_in(undisturbed)
 
 
-def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
-        if progress.ledger.asked == 5:
-            raise KeyboardInterrupt
-
-    items = open_items(12)
-    options = RunConfig(retries=QUICK, concurrency=3, on_progress=interrupt)
-    with model_server() as server:
-        with pytest.raises(KeyboardInterrupt):
-            ask(server.url, tmp_path, items, options)
-        assert len(lines(tmp_path)) == 5
-        ended = ask(server.url, tmp_path, items)
-    assert (ended.progress.before, ended.progress.ledger[Outcome.ANSWERED]) == (5, 12)
-
-
 def test_items_are_read_as_they_are_needed_and_a_broken_one_ends_the_run(tmp_path: Path) -> None:
     ended = most_ahead = 0
 
