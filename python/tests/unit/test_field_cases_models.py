@@ -5,31 +5,21 @@ from __future__ import annotations
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from inference_runs import MODEL, QUICK, ask, content, lines, open_items
+from inference_runs import MODEL, QUICK, ask, content, lines, open_items, run_of
 from model_server import LIMIT, Body, Fault, ModelServer, Script, model_server, slow
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig
 from medeval.inference.types import Outcome, Sample
-
-
-def asked_with(
-    function: Callable[[Sample], Any], folder: Path, items: Iterable[Sample], **more: Any
-) -> RunResult:
-    """Run a function of this process over items."""
-    provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)
-    run = Run(folder, settings_of(provider, ""), provider)
-    return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
 
 
 def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> None:
@@ -109,7 +99,11 @@ def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
-    asked_with(lambda item: None if item.id == "item-001" else "A", tmp_path, open_items(3))
+    def function(item: Sample) -> str | None:
+        return None if item.id == "item-001" else "A"
+
+    model = PythonModel(function, MODEL, DataUseGuard({}, tmp_path / AUDIT))
+    run_of(tmp_path, model).execute(open_items(3), RunConfig(concurrency=4, retries=QUICK))
     assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(UserError, match="It is as it was") as told, little_room(100):

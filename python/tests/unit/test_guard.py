@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import shutil
@@ -344,15 +343,8 @@ def test_keys_meant_for_others_are_not_sent(
 
 def test_no_cookie_goes_back_to_an_endpoint(tmp_path: Path) -> None:
     cookie = error(500, "busy", {"Set-Cookie": "who=1; Path=/"})
-    body = {"model": MODEL, "messages": [{"role": "user", "content": "Q"}]}
-
-    async def ask_twice(url: str) -> None:
-        async with gate(tmp_path).client(url, 5.0) as client:
-            for _ in range(2):
-                await client.post(f"{url}/chat/completions", json=body)
-
-    with model_server(Script(lambda body, before: cookie)) as server:
-        asyncio.run(ask_twice(server.url))
+    with model_server(Script(lambda body, before: None if before else cookie)) as server:
+        ask(server.url, tmp_path, [open_item("one")])
         assert [headers.get("cookie") for headers in server.seen.headers] == [None, None]
 
 

@@ -6,14 +6,13 @@ import copy
 import json
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference_runs import QUICK, ask, content, open_items
+from inference_runs import QUICK, Dialogue, ask, content, open_items, run_of
 from judging_runs import GOOD, judge_at, judged, judging, subjects
 from model_server import Script, model_server
 from tables import table
@@ -23,8 +22,8 @@ from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
-from medeval.inference.types import AskModel, Finished, Outcome, Request, Sample
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers
+from medeval.inference.types import Outcome, Request, Sample
 
 TABLES = table("journal")
 WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
@@ -91,21 +90,14 @@ def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (whole, 0o600)
 
 
-@pytest.mark.parametrize(
-    ("broken", "told"),
-    [
-        *((text, "line 2: not a line of a journal") for text in (b"not json", b"[]", b"")),
-        (b'{"item":"b"}', "line 2: not a line of a journal"),
-        (as_file(line("a")).strip(), r"line 2: item 'a' .* twice"),
-    ],
-)
-def test_a_broken_line_in_the_midst_is_told_by_number(
-    tmp_path: Path, broken: bytes, told: str
-) -> None:
+@pytest.mark.parametrize("broken", [b"not json", b"[]", b"", b'{"item":"b"}', None])
+def test_a_broken_line_in_the_midst_is_told_by_number(tmp_path: Path, broken: bytes | None) -> None:
     path = tmp_path / "j"
-    before = as_file(line("a")) + broken + b"\n" + as_file(line("c"))
+    first, last = as_file(line("a")), as_file(line("c"))
+    before = first + (first if broken is None else broken + b"\n") + last
     path.write_bytes(before)
-    with pytest.raises(UserError, match=told):
+    told = "item 'a' .* twice" if broken is None else "not a line of a journal"
+    with pytest.raises(UserError, match=f"line 2: {told}"):
         Journal(path)
     assert path.read_bytes() == before
 
@@ -235,23 +227,9 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
     assert content(tmp_path) == before
 
 
-class Twice:
-    """A conversation of two turns."""
-
-    opening = Sample("talk", [{"role": "user", "content": "first"}], "open")
-
-    async def play(self, ask: AskModel) -> Finished:
-        first = await ask(self.opening)
-        assert first.completion is not None
-        said = {"role": "user", "content": f"second after {first.completion.text}"}
-        second = await ask(replace(self.opening, messages=[*self.opening.messages, said]))
-        assert second.completion is not None
-        return Finished(second.outcome, second.completion.text)
-
-
 def talk(folder: Path) -> None:
     provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
-    Run(folder, settings_of(provider, ""), provider).execute([Twice()], RunConfig())
+    run_of(folder, provider).execute([Dialogue("talk")], RunConfig())
 
 
 def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 from model_server import Body, Script, model_server, prompt_of
 
 OPTIONS = ("red", "green", "blue", "white")
@@ -71,12 +71,11 @@ def test_the_same_item_scores_have_the_same_interval_in_every_task(
     scores: list[float],
     args: tuple[str, ...],
     method: str,
+    main: Main,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    main = main_in(monkeypatch, capsys)
 
     def scored(words: Sequence[str | Path]) -> dict[str, Any]:
         assert main("score", "--task", *words, "--out", "scores.json", *args).code == 0

@@ -88,21 +88,6 @@ def test_a_body_of_escapes_takes_no_time() -> None:
         assert without_key(body + KEY, KEY).endswith("[key]")
 
 
-@pytest.mark.parametrize("mark", ["\ufeff", ""])
-def test_a_mark_of_byte_order_before_json_hides_nothing(tmp_path: Path, mark: str) -> None:
-    bodies = iter(
-        [
-            Fault(200, mark + '{"choices": [{"message": {"content": "A"}}]}'),
-            Fault(429, mark + '{"error": {"message": "m", "code": "insufficient_quota"}}'),
-        ]
-    )
-    with model_server(Script(lambda _, before: next(bodies))) as server:
-        ask(server.url, tmp_path, [open_item("one")])
-        ended = ask(server.url, tmp_path, [open_item("one"), open_item("two")])
-    assert lines(tmp_path)[0]["text"] == "A"
-    assert "quota" in ended.stopped
-
-
 @pytest.mark.parametrize(("variable", "value", "read"), TABLES["variables"])
 def test_a_key_comes_from_the_environment_and_can_be_sent(
     variable: str | None, value: str, read: str

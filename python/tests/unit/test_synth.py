@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 from commands import PROJECT_ROOT, run_medeval
-from in_process import Main, main_in
+from in_process import Main
 from tables import table
 
 from synth.files import CsvFile
@@ -83,12 +83,6 @@ def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     row = connection.execute(f"select count(*) from (select 1 {source})").fetchone()
     assert row is not None
     return int(row[0])
-
-
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    monkeypatch.chdir(PROJECT_ROOT)
-    return main_in(monkeypatch, capsys)
 
 
 def cases(name: str) -> list[tuple[str, str]]:
@@ -160,6 +154,7 @@ def test_arguments_alone_decide_the_bytes(kind: str, events: int, tmp_path: Path
 def test_a_disk_that_is_full_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
+    monkeypatch.chdir(PROJECT_ROOT)
     words = ("synth", "mimic3", *SMALL, "--out", tmp_path / "out")
     assert main(*words).code == 0
     before = read_bytes(tmp_path / "out")
