@@ -145,10 +145,7 @@ QUIZ: Row = {
     "task_type": "multiple_choice",
     "fields": {"question": "stem", "options": ["a", "b", "c"], "answer_index": "right"},
 }
-COLUMNS = [
-    {"stem": "Which cures scurvy?", "a": "Iron", "b": "Vitamin C", "c": None, "right": 1},
-    {"stem": "Which is a beta blocker?", "a": "Aspirin", "b": "Iron", "c": "Sotalol", "right": 2},
-]
+COLUMNS: list[Row] = TABLES["quiz"]["columns"]
 
 
 @pytest.mark.parametrize("name", ["q.json", "q.jsonl", "q.csv", "q.parquet"])
@@ -168,13 +165,7 @@ def test_rows_of_a_file_are_those_of_the_task(tmp_path: Path, name: str) -> None
     path = written(tmp_path, **QUIZ, task_id="quiz", dataset=name)
     loader = TaskLoader()
     task = loader.load_task(path)
-    assert task.pairs() == (
-        [
-            {"question": "Which cures scurvy?", "options": ["Iron", "Vitamin C"]},
-            {"question": "Which is a beta blocker?", "options": ["Aspirin", "Iron", "Sotalol"]},
-        ],
-        [{"answer": "B"}, {"answer": "C"}],
-    )
+    assert task.pairs() == (TABLES["quiz"]["inputs"], TABLES["quiz"]["outputs"])
     assert MedicalTask.from_file(path).dataset[0]["question"] == "Which cures scurvy?"
     # It is read again when the file of its rows changes.
     assert loader.load_task(path) is task

@@ -67,16 +67,9 @@ def test_other_orders_are_further_samples_with_the_same_information() -> None:
     assert texts_of(6)[1:4] != texts[1:4]
 
 
-@pytest.mark.parametrize(
-    ("settings", "limit", "found"),
-    [
-        ({"limit": 4096}, None, (4096, "server", "server")),
-        ({"limit": 4096}, 1000, (1000, "user", "server")),
-        ({"tokenizes": False}, None, (8192, "default", "estimate")),
-    ],
-)
+@pytest.mark.parametrize(("settings", "limit", "found"), ROWS["windows"])
 def test_limit_and_counter_are_those_that_there_are(
-    tmp_path: Path, settings: dict[str, Any], limit: int | None, found: tuple[int, str, str]
+    tmp_path: Path, settings: dict[str, Any], limit: int | None, found: list[Any]
 ) -> None:
     with tokenizing_server(Script(), **settings) as server:
         provider = provider_of(server.url, tmp_path)
@@ -85,7 +78,7 @@ def test_limit_and_counter_are_those_that_there_are(
         counted = [body["messages"][0]["content"] for body in server.counted]
     assert counted == ["Hello"] * (found[2] == "server")
     assert len((tmp_path / AUDIT).read_text().splitlines()) == 1
-    assert tuple(window.as_json().values()) == found
+    assert list(window.as_json().values()) == found
 
 
 def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

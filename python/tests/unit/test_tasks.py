@@ -24,16 +24,6 @@ from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
 from medeval.tasks.task_run import ModelChoice, TaskRun
 
 TABLES = table("tasks")
-SUMMARIES = """
-task_id: own
-task_type: qa
-data_class: open
-judge: summarization
-metrics: [accuracy]
-dataset:
-  - {input: {question: alpha}, output: {answer: 'yes'}}
-  - {input: {question: omega}, output: {answer: 'no'}}
-"""
 WHO = {"endpoint": "in-process", "model": "m", "parameters": {}, "prompt_version": "1"}
 URL = "http://127.0.0.1:1/v1"
 AWAY = "https://judges.example.org/v1"
@@ -117,7 +107,7 @@ def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
 
 def test_judges_see_the_answer_with_its_reasons_and_not_the_form_around_it(tmp_path: Path) -> None:
     file, folder = tmp_path / "own.yaml", tmp_path / "run"
-    file.write_text(SUMMARIES, encoding="utf-8")
+    file.write_text(TABLES["summaries"], encoding="utf-8")
     task: Any = start(str(file), {})
     provider = task.local_provider(ORACLE, DataUseGuard({}, folder / AUDIT))
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}

@@ -25,15 +25,7 @@ from medeval.tasks.yier.files import (
 )
 
 TABLES = table("yier_files")
-RECORD: dict[str, Any] = {
-    "context": "患者：“我最近，头晕”；医生：注意休息。",
-    "question": "下列正确的是（ ）",
-    "selection": ["叶酸", "“假维生素”，又称类维生素", "以上都不对"],
-    "answer_choices": ["叶酸"],
-    "sample_id": "r1",
-    "source": "自拟题",
-    "year": 2023,
-}
+RECORD: dict[str, Any] = TABLES["record"]
 OTHER = RECORD | {"sample_id": "r2", "context": ""}
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 VALUES = st.recursive(
