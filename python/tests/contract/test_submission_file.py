@@ -99,25 +99,21 @@ def test_tasks_that_are_not_open_are_submitted_only_when_asked(tmp_path: Path) -
     assert SECRET_TEXT in build_submission(report, show_text=True).to_json()
 
 
-def test_what_cannot_be_submitted_is_an_error() -> None:
-    def report_of(count: int, **metadata: Any) -> BenchmarkReport:
-        """Return a report with so many results of one output on one task."""
-        report = BenchmarkReport(model_id="m")
-        about = {"data_class": "open", **metadata}
-        for _ in range(count):
-            outputs = [{"answer": "x"}]
-            report.add_evaluation_result(
-                EvaluationResult(model_id="m", task_id="t", model_outputs=outputs, metadata=about)
-            )
-        return report
-
-    for report, said in (
-        (report_of(0), "nothing to submit"),
-        (report_of(2), "has several results"),
-        (report_of(1, input_ids=["a", "b"]), "1 outputs for 2 inputs"),
-    ):
-        with pytest.raises(UserError, match=said):
-            build_submission(report)
+@pytest.mark.parametrize(
+    ("count", "about", "said"),
+    [
+        (0, {}, "nothing to submit"),
+        (2, {}, "has several results"),
+        (1, {"input_ids": ["a", "b"]}, "1 outputs for 2 inputs"),
+    ],
+)
+def test_what_cannot_be_submitted_is_an_error(count: int, about: Fields, said: str) -> None:
+    report = BenchmarkReport(model_id="m")
+    given = {"model_outputs": [{"answer": "x"}], "metadata": {"data_class": "open", **about}}
+    for _ in range(count):
+        report.add_evaluation_result(EvaluationResult(model_id="m", task_id="t", **given))
+    with pytest.raises(UserError, match=said):
+        build_submission(report)
 
 
 @pytest.mark.parametrize(("of_file", "of_item", "place"), TABLES["broken"])
@@ -137,31 +133,29 @@ def test_a_field_that_breaks_a_rule_is_named(
 
 
 def test_files_that_are_no_submission_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="There is no submission file"):
-        read_submission(tmp_path / "absent.json")
-    for name, text in (("torn.json", "{"), ("list.yaml", "- a")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        with pytest.raises(UserError, match=rf"{name} is no submission"):
+    (tmp_path / "torn.json").write_text("{", encoding="utf-8")
+    (tmp_path / "list.yaml").write_text("- a", encoding="utf-8")
+    for name in ("torn.json", "list.yaml", "absent.json"):
+        said = "There is no submission file" if "absent" in name else f"{name} is no submission"
+        with pytest.raises(UserError, match=said):
             read_submission(tmp_path / name)
 
 
 def test_predictions_on_other_content_or_inputs_are_refused(tmp_path: Path) -> None:
     task = questions(9)
     submission = build_submission(evaluate(tmp_path, right_below(9), [task], save_results=False))
-    with pytest.raises(UserError, match="was answered on other content"):
-        submission.outputs_for(questions(9, description="Other"))
-    with pytest.raises(UserError, match="has nothing on task 'absent'"):
-        submission.outputs_for(questions(3, "absent"))
-    items = submission.submissions[0].items
-    items[0].input_id = "extra"
-    with pytest.raises(UserError, match="has no item for '0'"):
-        submission.outputs_for(task)
-    items.append(items[0].model_copy(update={"input_id": "0"}))
-    with pytest.raises(UserError, match="has items for unknown inputs 'extra'"):
-        submission.outputs_for(task)
-    del items[:8]
-    with pytest.raises(UserError, match="for '1', '2', '3', '4', '5' and 2 more"):
-        submission.outputs_for(task)
-    submission.submissions[0].task_hash = None
+    task_of_file = submission.submissions[0]
+    (first, *rest), extra = task_of_file.items, {"input_id": "extra"}
+    for items, asked, said in (
+        ([first, *rest], questions(9, description="Other"), "was answered on other content"),
+        ([first, *rest], questions(3, "absent"), "has nothing on task 'absent'"),
+        ([first.model_copy(update=extra), *rest], task, "has no item for '0'"),
+        ([first, first.model_copy(update=extra), *rest], task, "for unknown inputs 'extra'"),
+        ([first, rest[-1]], task, "for '1', '2', '3', '4', '5' and 2 more"),
+    ):
+        task_of_file.items = items
+        with pytest.raises(UserError, match=said):
+            submission.outputs_for(asked)
+    task_of_file.task_hash = None
     with pytest.raises(UserError, match=r"other content \(not named\)"):
         submission.outputs_for(task)

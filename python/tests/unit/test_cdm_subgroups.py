@@ -70,11 +70,10 @@ def gap(*groups: Group) -> dict[str, Any]:
     return next(dict(one) for one in gaps if one["score"] == "Diagnosis")
 
 
-@pytest.mark.parametrize(
-    ("age", "at_admission", "band"),
-    [(44, None, "18-44"), (44, 45, "45-64"), (91, 91, "85+"), (17, 17, "unknown"),
-     (None, None, "unknown")],
-)  # fmt: skip
+AGES = [(44, None, "18-44"), (44, 45, "45-64"), (91, 91, "85+"), (17, 17, "unknown")]
+
+
+@pytest.mark.parametrize(("age", "at_admission", "band"), [*AGES, (None, None, "unknown")])
 def test_the_age_at_admission_goes_before_the_anchor_age(
     age: int | None, at_admission: int | None, band: str
 ) -> None:
