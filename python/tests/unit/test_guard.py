@@ -7,7 +7,7 @@ import logging
 import shutil
 import socket
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from in_process import Main
-from inference_runs import MODEL, QUICK, ask, lines, open_item
+from inference_runs import QUICK, ask, lines, open_item
 from model_server import AUTHORITY, Fault, ModelServer, Script, error, model_server, prompt_of
 from tables import table
 
@@ -23,9 +23,8 @@ from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError, normalized, read_endpoints
-from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
-from medeval.inference.types import Message, Sample
+from medeval.inference.run import AUDIT, RunConfig
+from medeval.inference.types import Sample
 
 TABLES = table("guard")
 CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
@@ -346,22 +345,6 @@ def test_no_cookie_goes_back_to_an_endpoint(tmp_path: Path) -> None:
     with model_server(Script(lambda body, before: None if before else cookie)) as server:
         ask(server.url, tmp_path, [open_item("one")])
         assert [headers.get("cookie") for headers in server.seen.headers] == [None, None]
-
-
-def test_a_function_in_this_process_may_see_the_note_and_is_audited(tmp_path: Path) -> None:
-    def model(messages: Sequence[Message]) -> str:
-        if "20000002" in str(messages):
-            raise ValueError(f"cannot answer {messages}")
-        return "appendicitis"
-
-    provider = PythonModel(model, MODEL, gate(tmp_path))
-    items = [note_item(name) for name in ("20000001", "20000002", "20000003")]
-    run = Run(tmp_path, settings_of(provider, "1"), provider)
-    ended = run.execute(items, RunConfig(retries=QUICK))
-    assert ended.progress.ledger.as_json()["answered"] == 2
-    assert ended.progress.errors == {"ValueError": 1}
-    assert {line["ground"] for line in audit_of(tmp_path)} == {"in-process"}
-    assert NOTE not in files_of(tmp_path)
 
 
 def test_a_model_runner_passes_the_guard_that_it_is_given(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from model_server import model_server
 
 from medeval.errors import UserError
 from medeval.inference.batch import custom_id, export_batch, import_batch
-from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import Run
 from medeval.inference.types import Sample
 
@@ -62,17 +62,6 @@ def test_names_are_hashes_of_their_own(tmp_path: Path) -> None:
     found = names(tmp_path, [first, replace(first, sample=1), twin])
     assert len(set(found)) == 3
     assert all(len(name) == 64 and "2000000" not in name for name in found)
-
-
-def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: Path) -> None:
-    items = [*open_items(2), Sample("20000001", [{"role": "user", "content": "note"}])]
-    path = tmp_path / "batch.jsonl"
-    audit = tmp_path / "audit.jsonl"
-    with pytest.raises(RefusedError):
-        export_batch(run_in(tmp_path), items, DataUseGuard({}, audit), path)
-    assert not path.exists()
-    declared = {URL: Endpoint(base_url=URL, runs_locally=True)}
-    assert export_batch(run_in(tmp_path), items, DataUseGuard(declared, audit), path) == 3
 
 
 def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_path: Path) -> None:
