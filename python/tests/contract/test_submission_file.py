@@ -14,11 +14,7 @@ from tables import table
 from medeval.errors import UserError
 from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.task_types import MedicalQATask
-from medeval.reporting.submission import (
-    build_submission,
-    read_submission,
-    write_submission,
-)
+from medeval.reporting.submission import build_submission, read_submission, write_submission
 
 Fields = dict[str, Any]
 TABLES = table("submission")

@@ -137,5 +137,5 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert {(line["data_class"], line["ground"]) for line in audit} == {
-        *(("open", "open"), ("credentialed", "local")),
+        *(("open", "open"), ("credentialed", "local"))
     }

@@ -8,18 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_cases import (
-    EXAMINE,
-    Calls,
-    ask,
-    case,
-    facts,
-    image,
-    names,
-    records,
-    scored,
-    table,
-)
+from cdm_cases import EXAMINE, Calls, ask, case, facts, image, names, records, scored, table
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -51,9 +51,7 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rest = draw(st.lists(st.booleans(), max_size=26))
     truth = np.array([True, False, True, False, *rest]).astype(int)
     scores = st.lists(
-        st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)),
-        min_size=len(truth),
-        max_size=len(truth),
+        st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)), min_size=len(truth), max_size=len(truth)
     )
     return truth, np.array(draw(scores), dtype=float), np.array(draw(scores), dtype=float)
 

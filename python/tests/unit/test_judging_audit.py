@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging_runs import (
-    GOOD,
-    RUBRIC,
-    function_judge,
-    judging,
-    subjects,
-    verdict,
-)
+from judging_runs import GOOD, RUBRIC, function_judge, judging, subjects, verdict
 
 from medeval.errors import UserError
 from medeval.inference.types import Sample

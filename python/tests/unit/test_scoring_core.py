@@ -177,9 +177,7 @@ def test_resamples_are_those_of_random_state(rows: int, seed: int, iterations: i
     ],
 )
 def test_rows_or_whole_clusters_are_drawn_and_left_out(
-    make: Callable[..., Statistic],
-    data: tuple[np.ndarray, np.ndarray],
-    clusters: np.ndarray | None,
+    make: Callable[..., Statistic], data: tuple[np.ndarray, np.ndarray], clusters: np.ndarray | None
 ) -> None:
     truth, guess = data
     of_row = np.arange(120) if clusters is None else clusters

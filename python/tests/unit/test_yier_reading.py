@@ -15,14 +15,7 @@ from tables import table
 
 from medeval.errors import UserError
 from medeval.json_reader import tolerant_value
-from medeval.tasks.yier.files import (
-    FORGIVEN,
-    Document,
-    LayoutError,
-    as_text,
-    parse,
-    read_bytes,
-)
+from medeval.tasks.yier.files import FORGIVEN, Document, LayoutError, as_text, parse, read_bytes
 
 TABLES = table("yier_files")
 RECORD: dict[str, Any] = TABLES["record"]
