@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from harness_runs import always, evaluate, harness_for, questions, right_below
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models import BenchmarkReport
 from medeval.models.medical_task import MedicalTask
@@ -147,8 +146,7 @@ def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Pat
 def test_a_damaged_file_fails_the_task_and_says_what_to_do(counted: Counted) -> None:
     counted.evaluate()
     counted.journal.write_text("{}\n", encoding="utf-8")
-    with pytest.raises(UserError, match="line 1: not a line of a journal"):
-        counted.evaluate(strict_validation=True)
+    refused("line 1: not a line of a journal", counted.evaluate, strict_validation=True)
     assert counted.evaluate().metadata["failed_tasks"] == ["questions"]
     assert counted.asked == 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import table
+from tables import refused, table
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
@@ -142,7 +142,6 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
 
 def test_what_cannot_be_posted_is_an_error_at_once(tmp_path: Path) -> None:
     runner = api_runner("http://127.0.0.1:9/x", tmp_path)
-    with pytest.raises(ValueError, match="takes no options: top_p"):
-        runner.run_model("m", ROWS, top_p=1)
+    refused("takes no options: top_p", runner.run_model, "m", ROWS, top_p=1, error=ValueError)
     with pytest.raises(ValueError, match="cannot be posted as JSON"):
         runner.run_model("m", [{"value": float("nan")}], data_class="open")

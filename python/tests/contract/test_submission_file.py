@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questions, right_below
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting.submission import build_submission, read_submission, write_submission
@@ -59,8 +58,7 @@ def test_a_file_is_read_as_it_was_written(suffix: str, tmp_path: Path) -> None:
     write_submission(submission, path)
     assert read_submission(path) == submission
     assert path.stat().st_mode & 0o077 == 0
-    with pytest.raises(UserError, match=r"use json, yaml or yml"):
-        write_submission(submission, tmp_path / "submission.txt")
+    refused(r"use json, yaml or yml", write_submission, submission, tmp_path / "submission.txt")
     # From a saved report it is the same.
     saved = tmp_path / "results" / f"{report.metadata['run_id']}.json"
     again = build_submission(BenchmarkReport.from_file(saved))
@@ -89,9 +87,8 @@ def test_the_reasoning_is_the_first_that_there_is(
 def test_tasks_that_are_not_open_are_submitted_only_when_asked(tmp_path: Path) -> None:
     closed = questions(1, data_class="credentialed")
     report = evaluate(tmp_path, always({"answer": SECRET_TEXT}), [closed])
-    with pytest.raises(UserError, match="'questions' is not open") as caught:
-        build_submission(report)
-    assert SECRET_TEXT not in str(caught.value)
+    caught = refused("'questions' is not open", build_submission, report)
+    assert SECRET_TEXT not in caught
     assert SECRET_TEXT in build_submission(report, show_text=True).to_json()
 
 
@@ -108,8 +105,7 @@ def test_what_cannot_be_submitted_is_an_error(count: int, about: Fields, said: s
     given = {"model_outputs": [{"answer": "x"}], "metadata": {"data_class": "open", **about}}
     for _ in range(count):
         report.add_evaluation_result(EvaluationResult(model_id="m", task_id="t", **given))
-    with pytest.raises(UserError, match=said):
-        build_submission(report)
+    refused(said, build_submission, report)
 
 
 @pytest.mark.parametrize(("of_file", "of_item", "place"), TABLES["broken"])
@@ -123,9 +119,8 @@ def test_a_field_that_breaks_a_rule_is_named(
     content["submissions"][0]["items"][0].update(of_item)
     content = {name: value for name, value in (content | of_file).items() if value is not None}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(UserError, match=r"submission\.json is no submission: ") as caught:
-        read_submission(path)
-    assert place in str(caught.value)
+    caught = refused(r"submission\.json is no submission: ", read_submission, path)
+    assert place in caught
 
 
 def test_files_that_are_no_submission_are_named(tmp_path: Path) -> None:
@@ -133,8 +128,7 @@ def test_files_that_are_no_submission_are_named(tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text("- a", encoding="utf-8")
     for name in ("torn.json", "list.yaml", "absent.json"):
         said = "There is no submission file" if "absent" in name else f"{name} is no submission"
-        with pytest.raises(UserError, match=said):
-            read_submission(tmp_path / name)
+        refused(said, read_submission, tmp_path / name)
 
 
 def test_predictions_on_other_content_or_inputs_are_refused(tmp_path: Path) -> None:
@@ -150,8 +144,6 @@ def test_predictions_on_other_content_or_inputs_are_refused(tmp_path: Path) -> N
         ([first, rest[-1]], task, "for '1', '2', '3', '4', '5' and 2 more"),
     ):
         task_of_file.items = items
-        with pytest.raises(UserError, match=said):
-            submission.outputs_for(asked)
+        refused(said, submission.outputs_for, asked)
     task_of_file.task_hash = None
-    with pytest.raises(UserError, match=r"other content \(not named\)"):
-        submission.outputs_for(task)
+    refused(r"other content \(not named\)", submission.outputs_for, task)

@@ -12,6 +12,7 @@ from cdm_bedside import export_of
 from cdm_cases import case, names, table
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import refused
 
 from medeval.errors import UserError
 from medeval.tasks.cdm.cases import CaseFiles, Subset, read_case_files, read_subset
@@ -60,24 +61,19 @@ def test_what_a_file_looks_like_says_nothing(
 def test_what_is_wrong_with_a_list_is_told_with_its_place(
     tmp_path: Path, text: str | bytes, told: str
 ) -> None:
-    with pytest.raises(UserError, match=told) as raised:
-        read(tmp_path, text)
-    assert str(tmp_path / "ids.txt") in str(raised.value)
+    raised = refused(told, read, tmp_path, text)
+    assert str(tmp_path / "ids.txt") in raised
 
 
 def test_a_subset_is_a_name_and_a_file_that_is_there(tmp_path: Path) -> None:
     for named in ("readers", "readers=", "readers= ", "ids.csv"):
-        with pytest.raises(UserError, match="it is NAME=FILE"):
-            read_subset(named, FILES)
+        refused("it is NAME=FILE", read_subset, named, FILES)
     for name in ROWS["odd_names"]:
-        with pytest.raises(UserError, match="letters, digits, dots, hyphens"):
-            read(tmp_path, "20055001", name)
+        refused("letters, digits, dots, hyphens", read, tmp_path, "20055001", name)
     assert [read(tmp_path, "20055001", name).name for name in ROWS["names"]] == ROWS["names"]
     for place in (tmp_path / "none.txt", tmp_path):
-        with pytest.raises(UserError, match="cannot be read"):
-            read_subset(f"readers={place}", FILES)
-    with pytest.raises(UserError, match="lacks 2 of the cases of the subset, such as 8"):
-        FILES.only([20055003, 9, 8])
+        refused("cannot be read", read_subset, f"readers={place}", FILES)
+    refused("lacks 2 of the cases of the subset, such as 8", FILES.only, [20055003, 9, 8])
 
 
 def test_cases_that_nothing_could_be_right_about_are_left_out_and_counted(tmp_path: Path) -> None:

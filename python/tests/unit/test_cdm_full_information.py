@@ -14,6 +14,7 @@ from cdm_bedside import bedside
 from cdm_cases import HISTORY, case, cases, table
 from inference_runs import MODEL, QUICK, provider_of
 from model_server import Script
+from tables import refused
 from tokenizing_server import tokenizing_server
 
 from medeval.inference import tokens
@@ -120,8 +121,7 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
     answer = '{"diagnosis": "Colitis", "treatment": []}'
     with tokenizing_server(Script(reply=lambda body: answer), limit=900) as server:
         undeclared = provider_of(server.url, tmp_path)
-        with pytest.raises(RefusedError):
-            asyncio.run(context_window(undeclared, is_open=False))
+        refused("", asyncio.run, context_window(undeclared, is_open=False), error=RefusedError)
         assert (server.lookups, server.server.seen.bytes, server.counted) == (0, 0, [])
         # Even where the window is known, no word of the case is counted by the endpoint.
         window = asyncio.run(context_window(undeclared, is_open=True, margin=MARGIN))

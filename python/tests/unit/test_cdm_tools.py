@@ -12,8 +12,8 @@ import pytest
 from cdm_cases import ask, facts, image, names, table, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import refused
 
-from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm.facts import LabNames, canonical, read_lab_tests
 from medeval.tasks.cdm.tools import TOOLS, requested_names, requested_tests, understood
@@ -49,8 +49,7 @@ def test_only_enabled_tools_are_offered_and_answer() -> None:
     assert text == (
         "There is no tool request_lab_test. Tools: physical_examination, request_imaging."
     )
-    with pytest.raises(UserError, match="Unknown tools order_ct"):
-        toolbox(["order_ct"])
+    refused("Unknown tools order_ct", toolbox, ["order_ct"])
 
 
 @given(
@@ -142,12 +141,10 @@ def test_a_result_as_a_line(changes: dict[str, Any], line: str) -> None:
 
 def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:
     path = tmp_path / "lab_test_mapping.json"
-    with pytest.raises(UserError, match="`python -m medeval export --task cdm` writes it"):
-        read_lab_tests(path)
+    refused("`python -m medeval export --task cdm` writes it", read_lab_tests, path)
     for broken in ("[", "[1]", '[{"itemid": 1}]', '{"itemid": 1}'):
         path.write_text(broken, encoding="utf-8")
-        with pytest.raises(UserError, match="is not the table of tests"):
-            read_lab_tests(path)
+        refused("is not the table of tests", read_lab_tests, path)
 
 
 # Imaging

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.scoring.binary import Binary, delong_test
 from medeval.scoring.compare import (
     Difference,
@@ -244,8 +243,7 @@ def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
 def test_scores_that_are_no_pairs(
     first: list[Any], second: list[Any], draws: int, words: str
 ) -> None:
-    with pytest.raises(UserError, match=words):
-        paired_difference("m", of_means(first), of_means(second), draws=draws)
+    refused(words, paired_difference, "m", of_means(first), of_means(second), draws=draws)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))

@@ -17,9 +17,8 @@ import pytest
 from in_process import Main
 from inference_runs import QUICK, ask, lines, open_item
 from model_server import AUTHORITY, Fault, ModelServer, Script, error, model_server, prompt_of
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError, normalized, read_endpoints
@@ -83,8 +82,7 @@ def test_credentialed_text_goes_where_a_declaration_holds(
     if "is" in row:
         assert ground() == row["is"]
     else:
-        with pytest.raises(UserError, match=row["said"]):
-            ground()
+        refused(row["said"], ground)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +98,7 @@ def test_a_number_is_declared_as_local_only_if_it_is_of_a_private_network(
     if is_local:
         assert list(read_endpoints(path)) == [normalized(address)]
     else:
-        with pytest.raises(UserError, match="private network"):
-            read_endpoints(path)
+        refused("private network", read_endpoints, path)
 
 
 @pytest.mark.parametrize(("written", "read"), TABLES["addresses"])
@@ -109,9 +106,8 @@ def test_an_address_is_compared_as_the_dns_reads_it_and_holds_no_key(
     written: str, read: str | None
 ) -> None:
     if read is None:
-        with pytest.raises(UserError) as refusal:
-            normalized(written)
-        assert KEY not in str(refusal.value)
+        refusal = refused("", normalized, written)
+        assert KEY not in refusal
     else:
         assert normalized(written) == read
 
@@ -254,8 +250,7 @@ def test_an_api_model_takes_the_same_way(
         runner.load_model(str(number), "api", endpoint=address, key_variable="OWN_KEY")
     (output,) = runner.run_model("0", [{"question": NOTE}])
     assert output["error"]["type"] == "connection"
-    with pytest.raises(UserError, match="not on this machine"):
-        runner.run_model("1", [{"question": NOTE}])
+    refused("not on this machine", runner.run_model, "1", [{"question": NOTE}])
     assert (server.seen.bytes, server.seen.bodies) == (0, [])
 
 

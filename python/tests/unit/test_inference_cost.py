@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from inference_runs import MODEL, QUICK, ask, content, open_items
 from model_server import HANG, Body, Fault, Script, model_server, slow
-from tables import table
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.inference.cost import (
@@ -73,8 +73,7 @@ def test_a_file_of_prices_is_read_without_rounding_or_refused(
     path = tmp_path / row["name"]
     path.write_text(row["text"])
     if "said" in row:
-        with pytest.raises(UserError, match=row["said"]):
-            read_prices(path)
+        refused(row["said"], read_prices, path)
         return
     read = read_prices(path)
     found = [read.of(f"https://{host}/v1", "a") for host in ("models.example.org", "other.org")]
@@ -143,8 +142,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     path = tmp_path / "spent-responses.jsonl"
     path.write_text(text.replace("\\n", "\n"))
     if spent is None:
-        with pytest.raises(UserError, match=r"spent-responses\.jsonl, line 2"):
-            kept_spending(tmp_path / RESPONSES)
+        refused(r"spent-responses\.jsonl, line 2", kept_spending, tmp_path / RESPONSES)
         return
     cost, unknown, charged = spent
     with CostLedger(tmp_path / RESPONSES, ()) as ledger:
@@ -183,8 +181,7 @@ def test_replies_under_way_are_kept_when_one_cannot_be_read(
 
     options = priced(can_read=failing(error), concurrency=4)
     with model_server(Script(fault)) as server:
-        with pytest.raises(type(error), match="no"):
-            ask(server.url, tmp_path, open_items(4), options)
+        refused("no", ask, server.url, tmp_path, open_items(4), options, error=type(error))
         assert [line["outcome"] for line in content(tmp_path)] == [*["answered"] * 3, "unparsed"]
         ask(server.url, tmp_path, open_items(4), priced())
         assert server.seen.requests == 4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inference_runs import QUICK, Dialogue, ask, content, open_items, run_of
 from judging_runs import GOOD, judge_at, judged, judging, subjects
 from model_server import Script, model_server
-from tables import table
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.inference.engine import STEPS
@@ -85,8 +85,7 @@ def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
     path.write_bytes(whole + b'{"item":"' + b"x" * 2_500_000)
     with Journal(path) as journal:
         assert len(list(journal.lines())) == 1
-        with pytest.raises(UserError, match="Another run"):
-            Journal(path)
+        refused("Another run", Journal, path)
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (whole, 0o600)
 
 
@@ -97,8 +96,7 @@ def test_a_broken_line_in_the_midst_is_told_by_number(tmp_path: Path, broken: by
     before = first + (first if broken is None else broken + b"\n") + last
     path.write_bytes(before)
     told = "item 'a' .* twice" if broken is None else "not a line of a journal"
-    with pytest.raises(UserError, match=f"line 2: {told}"):
-        Journal(path)
+    refused(f"line 2: {told}", Journal, path)
     assert path.read_bytes() == before
 
 
@@ -142,8 +140,7 @@ def test_a_folder_that_is_no_run_is_refused(
     tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=said):
-        Run(tmp_path, {"model": "m"})
+    refused(said, Run, tmp_path, {"model": "m"})
 
 
 def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_path: Path) -> None:
@@ -173,9 +170,8 @@ def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
     torn = as_file(changed({**TABLES["line"], "item": "b"}, place, value))
     path.write_bytes(whole + torn)
     for read in (lambda: list(read_journal(path)), lambda: Journal(path)):
-        with pytest.raises(UserError, match=rf"line 2: .*\({place}: ") as told:
-            read()
-        assert "XANTHIPPE" not in str(told.value)
+        told = refused(rf"line 2: .*\({place}: ", read)
+        assert "XANTHIPPE" not in told
     path.write_bytes(whole + torn[:-1])  # torn, it is dropped
     assert [line["item"] for line in read_journal(path)] == ["a"]
 
@@ -215,8 +211,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
             lambda: ask(server.url, tmp_path, items, again),
         ]
         for read in reads:
-            with pytest.raises(UserError, match=RESPONSES + ", " + where):
-                read()
+            refused(RESPONSES + ", " + where, read)
         assert path.read_bytes() == edited
         assert server.seen.requests == 3
         # What the message says to do helps.
@@ -239,8 +234,7 @@ def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_p
     for place, value in (("outcome", "postponed"), ("measured", "gone"), ("turn", "1")):
         answers.unlink(missing_ok=True)  # so that the turns are read again
         edit(steps, 2, place, value)
-        with pytest.raises(UserError, match=rf"{STEPS}, line 2: not a line .*\({place}: "):
-            talk(tmp_path)
+        refused(rf"{STEPS}, line 2: not a line .*\({place}: ", talk, tmp_path)
         steps.write_bytes(turns)
     for place in ("fingerprint", "reasoning", "measured.charged"):
         edit(steps, 1, place, "gone")
@@ -258,7 +252,5 @@ def test_an_edited_journal_of_judgments_is_told(tmp_path: Path) -> None:
         judged(server.url, tmp_path, listed)
         edit(tmp_path / "judgments.jsonl", 3, "cost", "gone")
         where = r"judgments\.jsonl, line 3: not a line of a journal \(cost: "
-        with pytest.raises(UserError, match=where):
-            judged(server.url, tmp_path, listed)
-        with pytest.raises(UserError, match=where):
-            judging(listed, [judge_at(server.url)], tmp_path).results()
+        refused(where, judged, server.url, tmp_path, listed)
+        refused(where, judging(listed, [judge_at(server.url)], tmp_path).results)

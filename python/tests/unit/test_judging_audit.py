@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from judging_runs import GOOD, RUBRIC, function_judge, judging, subjects, verdict
+from tables import refused
 
-from medeval.errors import UserError
 from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
 from medeval.judging.jury import Judge, rule_reply
@@ -137,8 +137,7 @@ def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_no
     # What was judged for the run itself is not judged again for the audit.
     one.run()
     assert len(asked) == made
-    with pytest.raises(UserError, match="no part 'taste'"):
-        audit(one, parts=["taste"])
+    refused("no part 'taste'", audit, one, parts=["taste"])
 
 
 def test_the_example_of_the_page_runs(

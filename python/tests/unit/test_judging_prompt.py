@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import READERS, RUBRIC, subject
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.judging.prompt import (
     ANSWER_FIRST,
     CRITERIA_REVERSED,
@@ -130,8 +129,7 @@ def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
 def test_a_rubric_that_cannot_be_meant(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in FORM
     (tmp_path / "own.yaml").write_text(FORM.replace(old, new))
-    with pytest.raises(UserError, match=f"own.yaml.*{said}"):
-        Rubric.read(tmp_path / "own.yaml")
+    refused(f"own.yaml.*{said}", Rubric.read, tmp_path / "own.yaml")
 
 
 def test_signs_of_an_answer_that_speaks_to_its_judge_and_of_ordinary_text() -> None:

@@ -26,9 +26,8 @@ from judging_runs import (
     verdict,
 )
 from model_server import Body, Script, model_server, prompt_of
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
@@ -103,8 +102,7 @@ def test_results_of_other_answers_or_prompts_are_not_read(tmp_path: Path) -> Non
         ([one], None, "none", "there are no judgments"),
     ):
         changed = {} if variant is None else {"variant": variant}
-        with pytest.raises(UserError, match=said):
-            judging(listed, [judge], tmp_path / folder, **changed).results()
+        refused(said, judging(listed, [judge], tmp_path / folder, **changed).results)
 
 
 def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:
@@ -132,8 +130,7 @@ def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> No
 def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
     built_in = Judge("local", function=lambda item: GOOD)
     for judges, said in (([], "no judge"), ([built_in], "built in")):
-        with pytest.raises(UserError, match=said):
-            judging(subjects(1), judges, tmp_path).run()
+        refused(said, judging(subjects(1), judges, tmp_path).run)
     assert Judge("meta-llama/Llama-3.3 70B").label == "meta-llama-Llama-3.3-70B"
     assert Judge("../../x").label == "x"
 
@@ -147,11 +144,9 @@ def test_names_with_addresses_are_as_short_as_they_can_be(urls: list[str], names
     if isinstance(names, list):
         assert seated() == names
     else:
-        with pytest.raises(UserError, match=names):
-            seated()
+        refused(names, seated)
     if len(urls) > 1:
-        with pytest.raises(UserError, match="Two judges are called 'mine'"):
-            seated(name="mine")
+        refused("Two judges are called 'mine'", seated, name="mine")
 
 
 def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:

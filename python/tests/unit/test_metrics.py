@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_fscore_support
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.harness import CATEGORIES
 from medeval.metrics.concepts import UNITS, Lexicon, common_lexicon, number_facts
 from medeval.metrics.matching import Synonyms, common_synonyms, normalised
@@ -119,10 +118,8 @@ def test_names_are_taken_once_and_aliases_lead_to_their_metric() -> None:
     ):
         with pytest.raises(ValueError, match=r"a metric 'mean' already|taken or leads"):
             MetricRegistry(names, aliases)
-    with pytest.raises(UserError, match=r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l"):
-        REGISTRY.find("rouge_L")
-    with pytest.raises(UserError, match="Known: accuracy, accuracy_proxy"):
-        REGISTRY.find("???")
+    refused(r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l", REGISTRY.find, "rouge_L")
+    refused("Known: accuracy, accuracy_proxy", REGISTRY.find, "???")
 
 
 @pytest.mark.parametrize(
@@ -249,10 +246,8 @@ def test_findings(text: str, affirmed: str, negated: str) -> None:
 
 
 def test_lexicons() -> None:
-    with pytest.raises(ValueError, match="means both 'a' and 'b'"):
-        Lexicon({"a": ["Fever"], "b": ["fever"]})
-    with pytest.raises(ValueError, match="without a word"):
-        Lexicon({"a": ["-"]})
+    refused("means both 'a' and 'b'", Lexicon, {"a": ["Fever"], "b": ["fever"]}, error=ValueError)
+    refused("without a word", Lexicon, {"a": ["-"]}, error=ValueError)
     text = "58M with HTN and DM, short of breath, denies chest pain. Started aspirin."
     known = {"hypertension", "diabetes", "dyspnea", "chest_pain", "aspirin"}
     assert {concept for concept, polarity in common_lexicon().findings(text)} == known

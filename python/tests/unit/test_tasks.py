@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.judging.jury import Judge, Jury, jury_of
@@ -91,8 +90,7 @@ def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
 
 
 def test_options_nested_without_end_are_refused() -> None:
-    with pytest.raises(UserError, match="--env-args is not JSON"):
-        parse_arguments("[" * 100_000)
+    refused("--env-args is not JSON", parse_arguments, "[" * 100_000)
 
 
 def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
@@ -143,8 +141,7 @@ def test_the_same_judges_go_on_in_their_newest_folder_and_others_in_one_of_their
     # Without a judge the newest judging goes on.
     newest = chosen_jury(record_of(one, other), None, {"repeats": 3})
     assert ([judge.model for judge in newest.judges], newest.repeats) == (["c"], 3)
-    with pytest.raises(UserError, match="was never judged"):
-        chosen_jury(record_of(), None)
+    refused("was never judged", chosen_jury, record_of(), None)
 
 
 def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import refused
 
-from medeval.errors import UserError
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.task import Method
 from medeval.tasks.yier.files import Document, Raw, read_file
@@ -107,8 +107,7 @@ def test_zero_cases_are_as_worked_by_hand(golden: Path, name: str) -> None:
         for number, question in enumerate(case["questions"])
     ]
     if "error" in expected:
-        with pytest.raises(UserError, match=expected["error"]):
-            scored(asked)
+        refused(expected["error"], scored, asked)
         return
     _, found = scored(asked)
     for key, value in expected.items():
@@ -137,8 +136,7 @@ def test_submissions_are_written_as_listed(golden: Path) -> None:
     for name, case in cases(golden / "submission_cases.json").items():
         is_refused = case.get("expected_without_overwrite") == "error"
         if is_refused:
-            with pytest.raises(UserError, match="--overwrite"):
-                submitted(case["record"], case["prediction"])
+            refused("--overwrite", submitted, case["record"], case["prediction"])
         found = submitted(case["record"], case["prediction"], overwrite=is_refused)
         expected = case["expected_with_overwrite" if is_refused else "expected"]
         assert list(found.items()) == list(expected.items()), name
