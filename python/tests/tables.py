@@ -63,7 +63,7 @@ def refused(
     error: type[Exception] | tuple[type[Exception], ...] = UserError,
     **more: Any,
 ) -> str:
-    """Hold that a call is refused with words that fit a pattern, if there is one; return them all."""
+    """Hold that a call is refused, with words that fit a pattern if there is one; return them."""
     with pytest.raises(error, match=said or None) as caught:
         call(*given, **more)
     return str(caught.value)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inference_runs import QUICK
 from judging_runs import (
     GOOD,
     QUICKLY,
@@ -103,28 +101,6 @@ def test_results_of_other_answers_or_prompts_are_not_read(tmp_path: Path) -> Non
     ):
         changed = {} if variant is None else {"variant": variant}
         refused(said, judging(listed, [judge], tmp_path / folder, **changed).results)
-
-
-def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:
-    with socket.socket() as taken, model_server(Script(reply=lambda body: GOOD)) as server:
-        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
-        dead = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        jury = [judge_at(server.url, "mild"), judge_at(dead, "dead"), judge_at(server.url, "mixed")]
-        run = replace(QUICKLY, concurrency=2)
-        results = judging(subjects(20), jury, tmp_path).run(run)
-        assert server.seen.requests == 40
-    assert {each.judges_used for each in results.subjects} == {2}
-    assert results.summary()["reward"]["value"] == pytest.approx(0.8)
-    assert "5 items in a row" in results.judges[1].stopped
-    # Not errors of the answers: they are still to be judged.
-    assert results.judges[1].progress.ledger.asked == 0
-    assert {each.judgments[1]["reason"] for each in results.subjects} == {"not_asked"}
-    stopped, missing = results.warnings
-    assert "The judge dead stopped" in stopped
-    assert "20 of 20 answers" in missing
-    assert results.exit_code == 1
-    tries = len((tmp_path / "audit.jsonl").read_text().splitlines()) - 40
-    assert tries <= 7 * QUICK.attempts
 
 
 def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
