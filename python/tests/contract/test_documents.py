@@ -44,7 +44,7 @@ def fields_at_fault(error: ValidationError) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "fields", "expected"), TABLES["documents"])
-def test_a_document_is_read_or_refused(
+def test_documents_are_read_or_refused(
     kind: str, fields: Row, expected: Any, tmp_path: Path
 ) -> None:
     if isinstance(expected, str):
@@ -133,9 +133,7 @@ def test_datasets_pass_and_fail_as_the_golden_cases(shared: Path, number: int) -
 
 
 @pytest.mark.parametrize(("task_type", "schemas", "rows", "message"), TABLES["rows"])
-def test_rows_are_checked(
-    task_type: str, schemas: Row, rows: list[Any], message: str | None
-) -> None:
+def test_rows_are_held(task_type: str, schemas: Row, rows: list[Any], message: str | None) -> None:
     task = assigned(rows, task_type, **schemas)
     for check in (lambda: validate_task_dataset(task), lambda: task.validate()):
         if message is None:

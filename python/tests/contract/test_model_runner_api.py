@@ -99,9 +99,7 @@ def test_what_may_pass_is_tried_as_allowed(tmp_path: Path, status: int, retries:
 
 
 @pytest.mark.parametrize(("page", "asked", "reason"), TABLES["stops"])
-def test_what_all_would_meet_stops_the_run(
-    tmp_path: Path, page: Row, asked: int, reason: str
-) -> None:
+def test_what_all_meet_stops_the_run(tmp_path: Path, page: Row, asked: int, reason: str) -> None:
     with pytest.warns(ModelStoppedWarning, match=reason):
         outputs, server = run(lambda *_: Page(**page), tmp_path)
     assert len(server.asked) == asked

@@ -55,9 +55,7 @@ def report(tmp_path: Path) -> BenchmarkReport:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_text_that_is_not_open_is_in_no_report_unless_asked(
-    form: str, report: BenchmarkReport
-) -> None:
+def test_text_that_is_not_open_is_in_no_report(form: str, report: BenchmarkReport) -> None:
     one_line = " ".join(rendered(report, form).split())
     has_items = form not in ("csv", "tex")
     assert ("What is 0?" in one_line) == has_items
@@ -91,7 +89,7 @@ def test_the_format_is_that_of_the_suffix_or_the_one_that_is_given(
             write_report(report, tmp_path / name)
 
 
-def test_the_table_has_a_line_for_every_score_and_every_failed_task(
+def test_the_table_has_every_score_and_every_failed_task(
     report: BenchmarkReport,
 ) -> None:
     rows = table_of(report)

@@ -132,9 +132,7 @@ def write(folder: Path, name: str, content: object) -> Path:
 
 
 @pytest.mark.parametrize(("options", "gold", "expected"), TABLES["choices"])
-def test_the_right_options_are_named_by_letter_text_or_place(
-    options: Any, gold: Row, expected: str
-) -> None:
+def test_options_are_named_by_letter_text_or_place(options: Any, gold: Row, expected: str) -> None:
     def answer() -> Any:
         row = {"question": "q", "options": options, **gold}
         return CLASSES["MultipleChoiceTask"]("x", dataset=[row]).pairs()[1][0]["answer"]
@@ -162,7 +160,7 @@ def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "content", "message"), TABLES["files"])
-def test_unusable_rows_change_nothing(
+def test_useless_rows_change_nothing(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
     task = MedicalQATask("x", dataset=[QUESTION])

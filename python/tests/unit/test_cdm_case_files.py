@@ -58,9 +58,7 @@ def test_what_a_file_looks_like_says_nothing(
 
 
 @pytest.mark.parametrize(("text", "told"), ROWS["wrong"])
-def test_what_is_wrong_with_a_list_is_told_with_its_place(
-    tmp_path: Path, text: str | bytes, told: str
-) -> None:
+def test_a_wrong_list_is_told_with_its_place(tmp_path: Path, text: str | bytes, told: str) -> None:
     raised = refused(told, read, tmp_path, text)
     assert str(tmp_path / "ids.txt") in raised
 
@@ -88,9 +86,7 @@ def test_cases_that_nothing_could_be_right_about_are_left_out_and_counted(tmp_pa
 @pytest.mark.parametrize(
     ("its_class", "is_open"), [("open", True), ("credentialed", False), ("Open", False), (7, False)]
 )
-def test_a_class_beside_the_cases_is_open_by_that_word_alone(
-    tmp_path: Path, its_class: Any, is_open: bool
-) -> None:
+def test_a_class_is_open_by_that_word_alone(tmp_path: Path, its_class: Any, is_open: bool) -> None:
     files = read_case_files(export_of(tmp_path, [case(1), case(2)], ["open", its_class]))
     assert files.is_open is is_open
     assert [one.data_class == "open" for one in files.cases] == [True, is_open]

@@ -108,7 +108,7 @@ def came_of(line: dict[str, Any], score: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=[group["name"] for group in GROUPS])
-def test_a_conversation_comes_to_what_its_line_says(
+def test_a_conversation_ends_as_its_line_says(
     group: dict[str, Any], tmp_path: Path, main: Main
 ) -> None:
     endpoint = Endpoint(group)

@@ -92,7 +92,7 @@ def demo_export(demo_cdm: Build) -> Path:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_truth_no_person_and_no_name_of_the_disease_is_sent(
+def test_no_truth_person_nor_name_of_the_disease_is_sent(
     tmp_path: Path, demo_export: Path, mode: str
 ) -> None:
     text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")

@@ -99,9 +99,7 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("broken", [2, 100])
-def test_a_count_that_fails_is_tried_again_and_then_an_error_of_its_case(
-    tmp_path: Path, broken: int
-) -> None:
+def test_a_count_that_fails_is_tried_again_then_an_error(tmp_path: Path, broken: int) -> None:
     async def counted(url: str) -> int | None:
         provider = provider_of(url, tmp_path)
         try:

@@ -83,7 +83,7 @@ def test_the_age_at_admission_goes_before_the_anchor_age(
 
 
 @pytest.mark.parametrize(("counts", "expected"), table("cdm_small_cells"))
-def test_groups_with_a_small_cell_are_hidden(
+def test_groups_of_small_cells_are_hidden(
     counts: list[list[int]], expected: list[int | None]
 ) -> None:
     assert [group["n"] for group in cells(counts)[0]["groups"]] == expected

@@ -67,7 +67,7 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
     assert item_scores(transcripts)[DIAGNOSIS] == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_pathology(
+def test_a_limit_is_asked_for_again_and_chance_is_of_one_pathology(
     tmp_path: Path,
 ) -> None:
     cases = [case(1), case(2), case(3, pathology="pancreatitis")]

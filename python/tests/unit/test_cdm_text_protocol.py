@@ -30,9 +30,7 @@ COLITIS = FinalAnswer("Colitis", ("a", "b"), "t")
 
 
 @pytest.mark.parametrize(("text", "is_as_asked"), ROWS["actions"])
-def test_action_in_the_layout_is_read_and_a_deviation_is_counted(
-    text: str, is_as_asked: bool
-) -> None:
+def test_an_action_is_read_and_a_deviation_is_counted(text: str, is_as_asked: bool) -> None:
     reply = read_text_reply(text, TOOLS)
     (call,) = reply.calls
     assert (call.name, call.arguments) == ("request_lab_test", {"test_name": "CBC"})

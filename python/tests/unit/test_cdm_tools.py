@@ -35,9 +35,7 @@ def test_a_call_has_the_answer_and_the_record_of_its_line(row: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(("name", "arguments"), ROWS["bad_calls"])
-def test_a_call_that_does_not_fit_is_told_and_recorded(
-    name: str, arguments: dict[str, Any]
-) -> None:
+def test_a_call_that_does_not_fit_is_told(name: str, arguments: dict[str, Any]) -> None:
     text, record = toolbox().call(name, arguments)
     assert text
     assert record == {"tool": name, "arguments": arguments, "is_valid": False}
@@ -74,7 +72,7 @@ def test_no_call_raises_and_every_record_is_json(name: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize(("request_text", "first", "second"), ROWS["meanings"])
-def test_what_a_request_for_tests_means(
+def test_what_a_request_means(
     request_text: str, first: list[Any] | None, second: list[Any]
 ) -> None:
     labs = facts().labs
@@ -182,7 +180,7 @@ def test_reports_come_in_order_of_time_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize(("asked", "found"), ROWS["kinds"])
-def test_a_broad_modality_accepts_its_special_kinds_and_no_kind_another(
+def test_a_broad_modality_accepts_its_kinds_and_no_kind_another(
     asked: str, found: list[int]
 ) -> None:
     reports = [

@@ -171,9 +171,7 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
 
 
 @pytest.mark.parametrize(("direction", "verdict", "words"), TABLES["directions"])
-def test_which_is_better_goes_by_the_direction_of_the_metric(
-    direction: str, verdict: str, words: str
-) -> None:
+def test_which_is_better_goes_by_the_direction(direction: str, verdict: str, words: str) -> None:
     one, two = (of_means([score] * 20) for score in (0.75, 0.25))
     found = paired_difference("m", one, two, draws=200, direction=direction)
     (entry,) = corrected([replace(found, first="A", second="B")])
@@ -240,14 +238,12 @@ def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
 
 
 @pytest.mark.parametrize(("first", "second", "draws", "words"), TABLES["no_pairs"])
-def test_scores_that_are_no_pairs(
-    first: list[Any], second: list[Any], draws: int, words: str
-) -> None:
+def test_scores_of_no_pairs(first: list[Any], second: list[Any], draws: int, words: str) -> None:
     refused(words, paired_difference, "m", of_means(first), of_means(second), draws=draws)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
-def test_a_difference_changes_its_sign_with_the_order_of_the_runs(
+def test_a_difference_changes_its_sign_with_the_order(
     pairs: list[tuple[int, int]],
 ) -> None:
     one, two = (of_means(value / 4 for value in values) for values in zip(*pairs, strict=True))

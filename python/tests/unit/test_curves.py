@@ -149,9 +149,7 @@ def test_no_bin_of_calibration_has_few_stays_of_a_class(rows: Rows, min_cell: in
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 25)), max_size=300),
     st.sampled_from([2, 3, 11]),
 )
-def test_no_cell_of_a_confusion_has_few_stays(
-    rows: list[tuple[int, int, int]], min_cell: int
-) -> None:
+def test_no_cell_of_confusions_is_small(rows: list[tuple[int, int, int]], min_cell: int) -> None:
     table = np.array(rows, dtype=np.int64).reshape(-1, 3)
     cells, stays, least = 4 * table[:, 0] + table[:, 1], table[:, 2], max(min_cell, 3)
     found, note = confusion_cells(cells, stays, 4, min_cell)

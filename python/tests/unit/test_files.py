@@ -17,9 +17,7 @@ from medeval.sources import Place
 @pytest.mark.parametrize(
     ("text", "said"), [*table("text_files")["json"], ("[" * 100_000, "is nested too deep")]
 )
-def test_a_file_of_json_that_is_not_strict_stops_with_its_place(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_json_that_is_not_strict_stops_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(UserError) as caught:

@@ -68,9 +68,7 @@ def toml(entry: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("row", TABLES["decisions"])
-def test_credentialed_text_goes_where_a_declaration_holds(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
+def test_credentialed_text_goes_where_it_is_declared(tmp_path: Path, row: dict[str, Any]) -> None:
     path, entry = tmp_path / "endpoints.toml", row.get("entry", {})
     assert read_endpoints(path) == {}
     path.write_text(row.get("text") or toml(entry), encoding="utf-8")
@@ -90,7 +88,7 @@ def test_credentialed_text_goes_where_a_declaration_holds(
     [(host, name == "local") for name, hosts in TABLES["hosts"].items() for host in hosts],
     ids=lambda value: str(value).replace("0x", "hex "),  # no name looks like a place in memory
 )
-def test_a_number_is_declared_as_local_only_if_it_is_of_a_private_network(
+def test_a_number_is_local_only_in_a_private_network(
     tmp_path: Path, host: str, is_local: bool
 ) -> None:
     path, address = tmp_path / "endpoints.toml", f"https://{host}/v1"
@@ -102,9 +100,7 @@ def test_a_number_is_declared_as_local_only_if_it_is_of_a_private_network(
 
 
 @pytest.mark.parametrize(("written", "read"), TABLES["addresses"])
-def test_an_address_is_compared_as_the_dns_reads_it_and_holds_no_key(
-    written: str, read: str | None
-) -> None:
+def test_an_address_is_as_the_dns_reads_it_without_a_key(written: str, read: str | None) -> None:
     if read is None:
         refusal = refused("", normalized, written)
         assert KEY not in refusal
@@ -323,7 +319,7 @@ def test_an_error_carries_neither_key_nor_note_however_it_is_printed(
     assert KEY not in files_of(tmp_path)
 
 
-def test_keys_meant_for_others_are_not_sent(
+def test_keys_of_others_are_not_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ModelServer
 ) -> None:
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "CUSTOM_HEADERS"):

@@ -67,9 +67,7 @@ def test_what_is_no_count_is_unknown(count: object) -> None:
 
 
 @pytest.mark.parametrize("row", TABLES["files"])
-def test_a_file_of_prices_is_read_without_rounding_or_refused(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
+def test_prices_are_read_without_rounding_or_refused(tmp_path: Path, row: dict[str, Any]) -> None:
     path = tmp_path / row["name"]
     path.write_text(row["text"])
     if "said" in row:
@@ -151,7 +149,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     assert path.read_text().endswith('}\n{"call":2,"cost":"0.1","charged":"0.1"}\n')
 
 
-def test_what_cannot_be_written_is_told_before_the_next_call_and_loses_no_reply(
+def test_what_cannot_be_written_is_told_before_the_next_call(
     tmp_path: Path,
 ) -> None:
     with model_server() as server:
@@ -173,9 +171,7 @@ def failing(error: Exception) -> Callable[[Any, str], bool]:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), UserError("no"), RuntimeError("no")])
-def test_replies_under_way_are_kept_when_one_cannot_be_read(
-    tmp_path: Path, error: Exception
-) -> None:
+def test_replies_under_way_are_kept_if_one_cannot_be_read(tmp_path: Path, error: Exception) -> None:
     def fault(body: Body, before: int) -> Fault | None:
         return None if "item-003" in json.dumps(body) else slow(0.3)
 

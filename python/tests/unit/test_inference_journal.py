@@ -136,9 +136,7 @@ def test_the_key_is_of_all_that_decides_the_answer_and_of_nothing_else() -> None
     ("name", "text", "said"),
     [("responses.jsonl", "", r"no run\.json"), ("run.json", "{", "not the record of a run")],
 )
-def test_a_folder_that_is_no_run_is_refused(
-    tmp_path: Path, name: str, text: str, said: str
-) -> None:
+def test_a_folder_of_no_run_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     refused(said, Run, tmp_path, {"model": "m"})
 
@@ -163,9 +161,7 @@ def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_p
 
 
 @pytest.mark.parametrize(("place", "value"), TABLES["faults"])
-def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
-    tmp_path: Path, place: str, value: Any
-) -> None:
+def test_a_field_of_no_form_is_named_and_not_shown(tmp_path: Path, place: str, value: Any) -> None:
     path, whole = tmp_path / RESPONSES, as_file(TABLES["line"])
     torn = as_file(changed({**TABLES["line"], "item": "b"}, place, value))
     path.write_bytes(whole + torn)
@@ -182,9 +178,7 @@ def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*TABLES["line"]]), inner),
     )
 )
-def test_whatever_a_line_is_it_is_read_or_told(
-    tmp_path_factory: pytest.TempPathFactory, value: Any
-) -> None:
+def test_any_line_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     path = tmp_path_factory.mktemp("journal") / "j"
     for each in (value, *({**TABLES["line"], name: value} for name in TABLES["line"])):
         path.write_bytes(as_file(each))

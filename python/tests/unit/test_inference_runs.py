@@ -242,9 +242,7 @@ ask(sys.argv[2], Path(sys.argv[3]), samples, RunConfig(concurrency=4, retries=QU
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "file"), [("items", RESPONSES), ("dialogues", STEPS)])
-def test_a_killed_run_goes_on_in_the_turn_where_it_was(
-    tmp_path: Path, kind: str, file: str
-) -> None:
+def test_a_killed_run_goes_on_in_its_turn(tmp_path: Path, kind: str, file: str) -> None:
     chance = random.Random(3)
     script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"

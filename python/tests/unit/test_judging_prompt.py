@@ -42,9 +42,7 @@ def text_of(prompt: JudgePrompt, of: Subject) -> str:
 
 
 @given(*[st.lists(st.one_of(st.text(), ODD)).map("\n".join)] * 3)
-def test_whatever_the_texts_are_the_blocks_can_be_told_apart(
-    question: str, answer: str, reference: str
-) -> None:
+def test_blocks_of_any_texts_can_be_told_apart(question: str, answer: str, reference: str) -> None:
     asked = Subject("x", question, f"a {answer}", reference, "open")
     if asked.blank_reason:
         return

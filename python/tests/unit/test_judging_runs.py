@@ -76,9 +76,7 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize(("failing", "exit_code"), [(5, 0), (6, 1)])
-def test_more_than_one_in_twenty_not_ok_is_a_finding(
-    tmp_path: Path, failing: int, exit_code: int
-) -> None:
+def test_more_than_one_in_twenty_is_a_finding(tmp_path: Path, failing: int, exit_code: int) -> None:
     replies = [verdict(4, 3)] * failing + [GOOD] * (100 - failing)
     results = judging(subjects(100), [by_answer("mine", replies)], tmp_path).run()
     assert (results.exit_code, len(results.warnings)) == (exit_code, exit_code)
@@ -139,9 +137,7 @@ def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", shipped_rubrics())
-def test_the_rule_gives_the_oracle_the_most_and_the_stranger_the_least(
-    tmp_path: Path, name: str
-) -> None:
+def test_the_rule_gives_the_oracle_most_and_a_stranger_least(tmp_path: Path, name: str) -> None:
     reference = "Laparoscopic appendectomy today, antibiotics before the incision."
     answers = (reference, "Laparoscopic appendectomy today", "Zzz qqq", " ")
     listed = [subject(answer, answer, reference=reference) for answer in answers]

@@ -153,7 +153,7 @@ READ = ("clinical_relevance", "factual_consistency")
 
 
 @pytest.mark.parametrize(("fault", "gold", "wrong"), PAIRS["wrong"])
-def test_a_wrong_drug_dose_side_or_negation_never_scores_as_right(
+def test_a_wrong_drug_dose_side_or_negation_is_never_right(
     fault: str, gold: str, wrong: str
 ) -> None:
     for reference, output in ((gold, wrong), (wrong, gold)):

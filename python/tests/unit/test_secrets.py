@@ -89,9 +89,7 @@ def test_a_body_of_escapes_takes_no_time() -> None:
 
 
 @pytest.mark.parametrize(("variable", "value", "read"), TABLES["variables"])
-def test_a_key_comes_from_the_environment_and_can_be_sent(
-    variable: str | None, value: str, read: str
-) -> None:
+def test_a_key_of_the_environment_can_be_sent(variable: str | None, value: str, read: str) -> None:
     environment = {str(variable): value}
     if " " not in read:
         assert key_from_environment(variable, environment) == read

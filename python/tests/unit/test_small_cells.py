@@ -37,9 +37,7 @@ def test_a_group_with_few_of_one_class_is_hidden(
     st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 9), min_size=1), min_size=2),
     st.integers(3, 6),
 )
-def test_what_is_hidden_is_no_small_cell_by_itself(
-    classes: list[Mapping[str, int]], min_cell: int
-) -> None:
+def test_what_is_hidden_is_no_small_cell(classes: list[Mapping[str, int]], min_cell: int) -> None:
     sizes = [sum(counts.values()) for counts in classes]
     hide = hidden(sizes, classes, min_cell)
     assert hide is not None

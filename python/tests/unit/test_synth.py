@@ -100,9 +100,7 @@ def test_fault_is_absent(tables: Tables, kind: str, fault: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_and_row_counts_are_those_of_the_note(
-    tables: Tables, kind: str, tmp_path: Path
-) -> None:
+def test_columns_and_rows_are_those_of_the_note(tables: Tables, kind: str, tmp_path: Path) -> None:
     rows = make(kind, tmp_path / "a")
     scale = {"kind": kind, "scale": 40, "seed": 5, "events_per_stay": 40}
     note = json.loads((tmp_path / "a" / "synthetic.json").read_text())

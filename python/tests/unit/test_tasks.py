@@ -49,17 +49,13 @@ class _Wrong:
 
 
 @pytest.mark.parametrize(("kind", "value", "found"), TABLES["wrong_scorers"])
-def test_a_scorer_that_is_wrong_fails_the_check_that_is_for_it(
-    kind: str, value: float, found: str
-) -> None:
+def test_a_wrong_scorer_fails_the_check_that_is_for_it(kind: str, value: float, found: str) -> None:
     task: Any = _Wrong(start("yier", {}), {kind: value})
     assert [check.name for check in check_task(task) if not check.passed] == [found]
 
 
 @pytest.mark.parametrize("answers", [("A", "B", "B"), ("A", "B and A", "B")])
-def test_a_task_of_questions_with_options_passes_its_check(
-    tmp_path: Path, answers: tuple[str, ...]
-) -> None:
+def test_a_task_of_options_passes_its_check(tmp_path: Path, answers: tuple[str, ...]) -> None:
     rows = [
         {"question": f"q{at}", "options": ["x", "y"], "answer": a} for at, a in enumerate(answers)
     ]

@@ -101,7 +101,7 @@ STEMS = st.lists(st.text("高血压心肌梗死性级糖3", min_size=1, max_size
 
 
 @given(STEMS, st.data())
-def test_an_option_is_read_as_itself_among_options_that_begin_like_it(
+def test_an_option_is_itself_among_others_that_begin_so(
     stems: list[str], data: st.DataObject
 ) -> None:
     selection = list(dict.fromkeys(stem[:length] for stem in stems for length in (1, 3, 6)))
