@@ -19,20 +19,6 @@ Row = dict[str, Any]
 
 TABLES = table("harness")
 
-COUNTING = """
-import pathlib
-HERE = pathlib.Path(__file__)
-def predict(rows, {extra}):
-    with HERE.with_name("calls.txt").open("a") as file:
-        file.write(f"{{len(rows)}}\\n")
-    breaks = HERE.with_name("broken").exists()
-    return [
-        None if breaks and row["question"].endswith("3?") else {{"answer": "0"}} for row in rows
-    ]
-def load_model(path):
-    return predict
-"""
-
 
 class Counted:
     """A model from a file, and how many inputs it was asked about."""
@@ -43,7 +29,7 @@ class Counted:
         self.write("scale=1")
 
     def write(self, extra: str) -> None:
-        self.path.write_text(COUNTING.format(extra=extra), encoding="utf-8")
+        self.path.write_text(TABLES["counting"].replace("$EXTRA", extra), encoding="utf-8")
 
     @property
     def asked(self) -> int:

@@ -75,9 +75,7 @@ def test_text_that_is_not_open_is_in_no_report(form: str, report: BenchmarkRepor
     assert SECRET_TEXT not in rendered(report, form)
 
 
-def test_the_format_is_that_of_the_suffix_or_the_one_that_is_given(
-    report: BenchmarkReport, tmp_path: Path
-) -> None:
+def test_the_format_is_that_of_the_suffix_or_given(report: BenchmarkReport, tmp_path: Path) -> None:
     write_report(report, tmp_path / "new" / "a.htm")
     write_report(report, tmp_path / "b", "HTML")
     text = (tmp_path / "new" / "a.htm").read_text(encoding="utf-8")

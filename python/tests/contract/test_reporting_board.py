@@ -12,19 +12,13 @@ from harness_runs import Model, always, evaluate, questions, right_below
 from tables import refused
 
 from medeval.models import BenchmarkReport, EvaluationResult
-from medeval.models.task_types import MedicalQATask
 from medeval.reporting import leaderboard
 
+TASKS = [questions(8, "a", ["accuracy", "rouge_l"]), questions(4, "b")]
 
-def run(
-    folder: Path,
-    model_id: str,
-    model: Model,
-    tasks: list[MedicalQATask] | None = None,
-    **options: Any,
-) -> BenchmarkReport:
-    chosen = tasks or [questions(8, "a", ["accuracy", "rouge_l"]), questions(4, "b")]
-    return evaluate(folder, model, chosen, model_id=model_id, save_results=False, **options)
+
+def run(folder: Path, name: str, model: Model, tasks: Any = TASKS, **more: Any) -> BenchmarkReport:
+    return evaluate(folder, model, tasks, model_id=name, save_results=False, **more)
 
 
 def test_models_stand_by_rank_and_equal_ones_share_it(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ WRONG = FinalAnswer("gastritis", ("rest",))
 
 
 @pytest.mark.parametrize("mode", ["tools", "full_information"])
-def test_gold_scores_the_maximum_silence_nothing_and_shuffled_gold_like_chance(
+def test_gold_scores_most_silence_nothing_shuffled_gold_chance(
     mode: str, asked_export: Path
 ) -> None:
     checks = list(check_task(start("cdm", {"cases": str(asked_export), "mode": mode})))

@@ -56,7 +56,7 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @given(two_scores())
-def test_delong_equals_the_comparison_of_all_pairs(
+def test_delong_compares_all_pairs(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
     truth, *both = rows

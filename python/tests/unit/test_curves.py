@@ -88,18 +88,6 @@ def test_the_band_is_of_resamples_and_the_metrics_stay(values: int) -> None:
     assert (score(watched, 20).samples == score(plain, 20).samples).all()
 
 
-def test_a_resample_that_is_the_data_has_their_curve() -> None:
-    for values in (5, 1_000_000):
-        truth, prediction, stays = rows_of(3, 300, 0.3, values, 1)
-        curves, statistic = Curves(truth, prediction, stays, 1), Binary(truth, prediction)
-        statistic.watch = curves.add
-        for _ in range(2):
-            statistic.from_bins(statistic.all_rows())
-        for plot in curves.plots(None):
-            assert plot.low == pytest.approx(plot.y)
-            assert plot.high == pytest.approx(plot.y)
-
-
 @given(some_rows, st.sampled_from([2, 3, 11]))
 def test_between_points_of_curves_are_no_few_stays(rows: Rows, min_cell: int) -> None:
     truth, prediction, stays = rows

@@ -95,22 +95,11 @@ def test_a_limit_is_shared_between_model_and_judge(tmp_path: Path) -> None:
 # What ends a run in between
 
 
-KILLED = """
-import sys
-sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
-from pathlib import Path
-from inference_runs import ask, open_items
-from test_inference_cost import LIMITED, MOST, Budget, priced
-options = priced(budget=Budget(9 * MOST), concurrency=2)
-ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED)
-"""
-
-
 @pytest.mark.slow
 def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: Path) -> None:
     with model_server(Script(lambda body, before: HANG)) as server:
         words = [str(Path(__file__).parent), server.url, str(tmp_path)]
-        process = subprocess.Popen([sys.executable, "-c", KILLED, *words])
+        process = subprocess.Popen([sys.executable, "-c", TABLES["killed"], *words])
         deadline = time.monotonic() + 60
         while server.seen.requests < 2:
             assert process.poll() is None
@@ -122,7 +111,7 @@ def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: P
 
 
 @pytest.mark.parametrize(("beside", "charged"), TABLES["folders"])
-def test_what_is_spent_in_a_folder_is_that_of_all_its_journals(
+def test_what_is_spent_is_that_of_all_journals(
     tmp_path: Path, beside: str | None, charged: str
 ) -> None:
     (tmp_path / "judging-2").mkdir()
@@ -134,7 +123,7 @@ def test_what_is_spent_in_a_folder_is_that_of_all_its_journals(
 
 
 @pytest.mark.parametrize(("text", "spent"), TABLES["ledgers"])
-def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
+def test_a_torn_line_is_dropped_a_broken_one_named(
     tmp_path: Path, text: str, spent: list[Any] | None
 ) -> None:
     path = tmp_path / "spent-responses.jsonl"

@@ -168,12 +168,9 @@ def test_resamples_are_those_of_random_state(rows: int, seed: int, iterations: i
 @pytest.mark.parametrize(
     ("make", "data"),
     [
-        (Binary, binary_data(120)),
-        (icu.ExtraBinary, binary_data(120)),
-        (LengthOfStay, hours_data(120)),
-        (icu.FixedKappa, hours_data(120)),
-        (Phenotyping, labels_data(120, 25)),
-        (icu.ExtraPhenotyping, labels_data(120, 3)),
+        *((make, binary_data(120)) for make in (Binary, icu.ExtraBinary)),
+        *((make, hours_data(120)) for make in (LengthOfStay, icu.FixedKappa)),
+        *((Phenotyping, labels_data(120, 25)), (icu.ExtraPhenotyping, labels_data(120, 3))),
     ],
 )
 def test_rows_or_whole_clusters_are_drawn_and_left_out(

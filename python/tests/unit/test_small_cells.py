@@ -17,18 +17,14 @@ SIZES, CLASSES = table("small_cells").values()
 
 
 @pytest.mark.parametrize(("sizes", "expected"), SIZES)
-def test_the_next_larger_group_is_hidden_with_a_small_one(
-    sizes: list[int], expected: list[bool] | None
-) -> None:
+def test_the_next_larger_group_is_hidden_too(sizes: list[int], expected: list[bool] | None) -> None:
     assert hidden(sizes, [{}] * len(sizes), 11) == expected
     if expected:
         assert hidden(sizes, [{}] * len(sizes), 1) == [False] * len(sizes)
 
 
 @pytest.mark.parametrize(("classes", "expected"), CLASSES)
-def test_a_group_with_few_of_one_class_is_hidden(
-    classes: Sequence[tuple[int, int]], expected: list[bool]
-) -> None:
+def test_a_group_of_few_is_hidden(classes: Sequence[tuple[int, int]], expected: list[bool]) -> None:
     counts = [{1: positive, 0: negative} for positive, negative in classes]
     assert hidden([sum(pair) for pair in classes], counts, 3) == expected
 

@@ -9,6 +9,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,18 +86,14 @@ def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     return int(row[0])
 
 
-def cases(name: str) -> list[tuple[str, str]]:
-    return [(kind, case) for kind in KINDS for case in CONTENT[kind][name]]
-
-
-@pytest.mark.parametrize(("kind", "case"), cases("found"))
-def test_special_case_is_found(tables: Tables, kind: str, case: str) -> None:
-    assert count(tables[kind], CONTENT[kind]["found"][case]) > 0
-
-
-@pytest.mark.parametrize(("kind", "fault"), cases("absent"))
-def test_fault_is_absent(tables: Tables, kind: str, fault: str) -> None:
-    assert count(tables[kind], CONTENT[kind]["absent"][fault]) == 0
+@pytest.mark.parametrize(
+    ("kind", "what", "case"),
+    [(*of, case) for of in product(KINDS, ("found", "absent")) for case in CONTENT[of[0]][of[1]]],
+)
+def test_special_cases_are_found_and_no_fault(
+    tables: Tables, kind: str, what: str, case: str
+) -> None:
+    assert (count(tables[kind], CONTENT[kind][what][case]) > 0) == (what == "found")
 
 
 @pytest.mark.parametrize("kind", KINDS)
