@@ -25,12 +25,8 @@ Row = dict[str, Any]
 
 TABLES = table("documents")
 MODELS = {model.__name__: model for model in (MedicalTask, EvaluationResult, BenchmarkReport)}
-QUESTION = {"question": "What does BP stand for?"}
-MINIMAL: dict[str, Row] = {
-    "MedicalTask": {"task_id": "t", "task_type": "qa", "inputs": [QUESTION]},
-    "EvaluationResult": {"model_id": "m", "task_id": "task_123"},
-    "BenchmarkReport": {"model_id": "m"},
-}
+MINIMAL: dict[str, Row] = TABLES["minimal"]
+(QUESTION,) = MINIMAL["MedicalTask"]["inputs"]
 GOLDEN_CASES = {"validation": range(49), "dataset_validation": range(17)}
 
 

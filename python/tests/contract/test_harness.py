@@ -193,17 +193,9 @@ def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
     names = ("on_progress", "on_task_start", "on_metrics", "on_task_end", "on_error")
     callbacks = {name: partial(lambda *told: seen.append(told), name) for name in names}
     evaluate(tmp_path, right_below(2), [questions(2), MedicalQATask("blank")], harness=callbacks)
-    told = [(name, *(getattr(one, "task_id", one) for one in more)) for name, *more in seen]
-    assert isinstance(told[-1][2], UserError)
-    assert [*told[:-1], told[-1][:2]] == [
-        ("on_progress", 1, 2, "questions"),
-        ("on_task_start", "questions"),
-        ("on_metrics", "questions", {"accuracy": 1.0}),
-        ("on_task_end", "questions", "questions"),
-        ("on_progress", 2, 2, "blank"),
-        ("on_task_start", "blank"),
-        ("on_error", "blank"),
-    ]
+    told = [[name, *(getattr(one, "task_id", one) for one in more)] for name, *more in seen]
+    assert isinstance(told[-1].pop(), UserError)
+    assert told == TABLES["callbacks"]
 
     def stop(*_: Any) -> None:
         raise KeyError("enough")

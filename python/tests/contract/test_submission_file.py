@@ -92,14 +92,7 @@ def test_tasks_that_are_not_open_are_submitted_only_when_asked(tmp_path: Path) -
     assert SECRET_TEXT in build_submission(report, show_text=True).to_json()
 
 
-@pytest.mark.parametrize(
-    ("count", "about", "said"),
-    [
-        (0, {}, "nothing to submit"),
-        (2, {}, "has several results"),
-        (1, {"input_ids": ["a", "b"]}, "1 outputs for 2 inputs"),
-    ],
-)
+@pytest.mark.parametrize(("count", "about", "said"), TABLES["no_submission"])
 def test_what_cannot_be_submitted_is_an_error(count: int, about: Fields, said: str) -> None:
     report = BenchmarkReport(model_id="m")
     given = {"model_outputs": [{"answer": "x"}], "metadata": {"data_class": "open", **about}}

@@ -137,10 +137,7 @@ def test_the_bundled_tasks_are_open_and_two_of_each_type() -> None:
     }
 
 
-QUIZ: Row = {
-    "task_type": "multiple_choice",
-    "fields": {"question": "stem", "options": ["a", "b", "c"], "answer_index": "right"},
-}
+QUIZ: Row = TABLES["of_rows"]
 COLUMNS: list[Row] = TABLES["quiz"]["columns"]
 
 

@@ -157,21 +157,11 @@ def test_every_modality_and_region_of_a_report_can_be_asked_for_by_its_name() ->
 
 
 def test_reports_come_in_order_of_time_one_after_the_other() -> None:
-    hours = {"1-RR-10": "02T08", "1-RR-8": "01T09", "1-RR-9": "01T08", "1-RR-7": "01T08"}
-    reports = [
-        {
-            "note_id": name,
-            "charttime": f"2150-01-{hour}:00:00",
-            "region": "Chest" if name == "1-RR-7" else "Abdomen",
-        }
-        for name, hour in hours.items()
-    ]
-    tools = toolbox(reports=reports)
-    answers = [tools.call(*image("Abdomen", name)) for name in ("CT", "ct scan", "CAT scan", "CT")]
-    assert [record["report"] for _, record in answers] == [2, 1, 0, None]
-    assert answers[0][0] == (
-        "- Exam Name: CT ABDOMEN\n- Region: Abdomen\n- Modality: CT\n- Reports: FINDINGS: 1-RR-9\n"
-    )
+    row = ROWS["reports_in_time"]
+    tools = toolbox(reports=row["of"])
+    answers = [tools.call(*image("Abdomen", name)) for name in row["asked"]]
+    assert [record["report"] for _, record in answers] == row["given"]
+    assert answers[0][0] == row["first"]
     assert answers[3][0] == "No further imaging result for Abdomen CT."
     assert all(record["is_valid"] for _, record in answers)
     # Another conversation begins anew; two of one moment are in the order of their notes.

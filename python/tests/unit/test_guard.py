@@ -16,7 +16,16 @@ from typing import Any
 import pytest
 from in_process import Main
 from inference_runs import QUICK, ask, lines, open_item
-from model_server import AUTHORITY, Fault, ModelServer, Script, error, model_server, prompt_of
+from model_server import (
+    AUTHORITY,
+    Fault,
+    ModelServer,
+    RuledEndpoint,
+    Script,
+    error,
+    model_server,
+    prompt_of,
+)
 from tables import refused, table
 
 from medeval.evaluation.model_runner import ModelRunner
@@ -261,43 +270,22 @@ def test_a_redirection_is_not_followed(tmp_path: Path, server: ModelServer) -> N
     assert "307" in ended.stopped
 
 
-def echoing(status: int) -> Fault:
-    """An endpoint that repeats the note and the key in its errors."""
-    text = f"could not read {NOTE} (20000001) with {KEY}"
-    return error(status, text, code=NOTE, param=NOTE)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        *map(echoing, (400, 500, 200)),
-        Fault(200, f"not JSON: {NOTE} {KEY}"),
-        Fault(drops=True),
-        Fault(hangs=True),
-        None,
-    ],
-)
+@pytest.mark.parametrize("rule", TABLES["echoes"])
 def test_neither_key_nor_note_is_in_any_file_log_or_error(
+    rule: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    fault: Fault | None,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MODELS_KEY", KEY)
-    with model_server(Script(lambda body, before: fault)) as server:
-        ended = ask(
-            server.url,
-            tmp_path,
-            [note_item()],
-            RunConfig(retries=replace(QUICK, attempts=2)),
-            gate(tmp_path, server),
-            key_variable="MODELS_KEY",
-            timeout=0.3 if fault and fault.hangs else 5.0,
-        )
+    options = RunConfig(retries=replace(QUICK, attempts=2))
+    given = {"key_variable": "MODELS_KEY", "timeout": 0.3 if "hangs" in rule else 5.0}
+    with model_server(RuledEndpoint([rule]).script) as server:
+        ended = ask(server.url, tmp_path, [note_item()], options, gate(tmp_path, server), **given)
         assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
         assert NOTE in prompt_of(server.seen.bodies[0])
-    assert lines(tmp_path)[0]["outcome"] == ("errored" if fault else "answered")
+    assert lines(tmp_path)[0]["outcome"] == ("answered" if "text" in rule else "errored")
     everything = [files_of(tmp_path), caplog.text, ended.stopped, str(ended.progress.as_json())]
     for secret in (KEY, NOTE, "Quillfeather"):
         assert secret not in "\n".join(everything)
@@ -305,7 +293,7 @@ def test_neither_key_nor_note_is_in_any_file_log_or_error(
 
 def test_no_error_carries_key_or_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELS_KEY", KEY)
-    with model_server(Script(lambda body, before: echoing(400))) as server:
+    with model_server(RuledEndpoint(TABLES["echoes"][:1]).script) as server:
         with pytest.raises(RefusedError) as refusal:
             ask(server.url, tmp_path / "a", [note_item()], key_variable="MODELS_KEY")
         printed = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value)

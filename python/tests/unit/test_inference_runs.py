@@ -42,7 +42,7 @@ from model_server import (
     model_server,
     slow,
 )
-from tables import rows_of
+from tables import rows_of, table
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Price, Prices, kept_spending
@@ -228,18 +228,6 @@ def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turn
     assert len((tmp_path / AUDIT).read_text().splitlines()) == 160 + ended.progress.retries
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
-from inference_runs import QUICK, ask
-from medeval.inference.run import RunConfig
-from test_inference_runs import samples_of
-samples = samples_of({sys.argv[4]: 40})
-ask(sys.argv[2], Path(sys.argv[3]), samples, RunConfig(concurrency=4, retries=QUICK))
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "file"), [("items", RESPONSES), ("dialogues", STEPS)])
 def test_a_killed_run_goes_on_in_its_turn(tmp_path: Path, kind: str, file: str) -> None:
@@ -247,9 +235,8 @@ def test_a_killed_run_goes_on_in_its_turn(tmp_path: Path, kind: str, file: str) 
     script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     with model_server(script) as server:
-        tests = str(Path(__file__).parent)
-        command = [sys.executable, "-c", KILLED, tests, server.url, str(killed), kind]
-        process = subprocess.Popen(command)
+        words = [str(Path(__file__).parent), server.url, str(killed), kind]
+        process = subprocess.Popen([sys.executable, "-c", table("journal")["killed"], *words])
         journal = killed / file
         deadline = time.monotonic() + 60
         while not (journal.exists() and journal.read_bytes().count(b"\n") >= 18):

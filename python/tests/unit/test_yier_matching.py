@@ -16,13 +16,8 @@ from medeval.tasks.yier.files import read_file
 from medeval.tasks.yier.questions import check_records
 
 STRINGS, CHECKS = (table(name, "readers") for name in ("yier_strings", "yier_checks"))
-SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
-PLAIN = {
-    "question": "何者正确",
-    "selection": SYMPTOMS,
-    "answer_choices": ["发热"],
-    "sample_id": "m1",
-}
+PLAIN = table("yier_files")["question"]
+SYMPTOMS = PLAIN["selection"]
 
 
 @pytest.mark.parametrize("case", STRINGS, ids=[case["text"] for case in STRINGS])
