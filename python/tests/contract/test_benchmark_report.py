@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import refused
+from tables import refused, table
 
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask
 
@@ -80,15 +80,7 @@ def test_means_are_those_of_all_results_wherever_the_report_was_saved(
 
 
 def test_example_of_a_report(tmp_path: Path) -> None:
-    report = BenchmarkReport(
-        model_id="gpt-4",
-        overall_scores={"accuracy": 0.85, "f1_score": 0.8},
-        task_scores={
-            "task_1": {"accuracy": 0.9, "f1_score": 0.85},
-            "task_2": {"accuracy": 0.8, "f1_score": 0.75},
-        },
-        metadata={"run_id": "run_123"},
-    )
+    report = BenchmarkReport(**table("documents")["report"])
     for task_id, accuracy in (("task_1", 0.5), ("task_3", 1.0)):
         report.add_evaluation_result(result(task_id, "gpt-4", accuracy=accuracy))
     assert report.task_scores["task_1"] == pytest.approx({"accuracy": 0.7, "f1_score": 0.85})

@@ -58,12 +58,7 @@ def test_only_enabled_tools_are_offered_and_answer() -> None:
     ),
 )
 def test_no_call_raises_and_every_record_is_json(name: str, arguments: dict[str, Any]) -> None:
-    known = {
-        "labs": [{"itemid": 51301}],
-        "cultures": [{"test_itemid": None, "test_name": None}],
-        "reports": [{"note_id": "1-RR-1"}],
-    }
-    text, record = toolbox(**known).call(name, arguments)
+    text, record = toolbox(**ROWS["known"]).call(name, arguments)
     assert text
     assert json.loads(json.dumps(record)) == record
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from judging_runs import GOOD, function_judge, judging, subjects, verdict
+from tables import table
 
 from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
@@ -105,12 +106,7 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
     found = {
         (row["effect"], row["criterion"], row["figure"]): row["value"] for row in report["effects"]
     }
-    for effect, criterion, *figures in (
-        ("answer_first", "accuracy", -2.0, 2.0, 0.0),
-        ("answer_first", "clarity", 0.0, 0.0, 1.0),
-        ("criteria_reversed", "accuracy", 0.0, 0.0, 1.0),
-        ("no_reference", "accuracy", 0.0, 0.0, 1.0),
-    ):
+    for effect, criterion, figures in table("judging")["order_effects"]:
         names = ("change", "absolute_change", "unchanged")
         assert [found[effect, criterion, name] for name in names] == figures
     assert report["not_done"] == {"agreement": "there is one judge; agreement needs two"}

@@ -80,13 +80,7 @@ def test_an_official_text_is_always_its_own_option(selection: list[str], data: A
     assert Options(selection).match(selection[place]).options == (place,)
 
 
-PROSE = [
-    *("LVEF低于40%", "能量为6 MeV", "T细胞减少", "患者为A型血", "ECG shows ST elevation"),
-    *("B超提示结石", "考虑C反应蛋白升高", "the L lobe is clear", "维生素D缺乏", "(B) 有异常"),
-]
-
-
-@given(st.lists(st.sampled_from(PROSE), min_size=1, max_size=6))
+@given(st.lists(st.sampled_from(table("yier_files")["prose"]), min_size=1, max_size=6))
 def test_nothing_is_guessed(sentences: list[str]) -> None:
     found = read_choices("。".join(sentences) + "，需观察。", SYMPTOMS)
     assert (found.options, found.step) == ((), "unparsed")
