@@ -88,17 +88,7 @@ def test_an_explicit_schema_keeps_its_own_keys_and_names_the_answer() -> None:
     row = {"input": {"patient_message": "m"}, "output": {"response": "r"}}
     task: Any = CommunicationTask("x", input_schema=schema, dataset=[row])
     assert (task.inputs, task.target) == ([{"patient_message": "m"}], "response")
-    rows = [("Afebrile.", "contradiction"), ("T 39.5.", "entailment")]
-    task = MedicalQATask(
-        "nli",
-        metrics=["accuracy", "f1_score", "precision", "recall"],
-        input_schema={"required": ["premise", "hypothesis"]},
-        output_schema={"required": ["label"]},
-        dataset=[
-            {"premise": premise, "hypothesis": "Has fever.", "label": label}
-            for premise, label in rows
-        ],
-    )
+    task = MedicalQATask(**TABLES["own_schema"])
     assert task.target == "label"
     assert task.inputs[0] == {"premise": "Afebrile.", "hypothesis": "Has fever."}
     scores = task.evaluate([{"label": "Contradiction"}, {"label": "neutral"}], level="proper")

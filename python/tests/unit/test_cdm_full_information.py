@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,15 +83,9 @@ def test_limit_and_counter_are_those_that_there_are(
 
 
 def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Encoding:
-        def encode(self, text: str, disallowed_special: Sequence[str]) -> list[str]:
-            return text.split()
-
-    class Module:
-        def get_encoding(self, name: str) -> Encoding:
-            return Encoding()
-
-    monkeypatch.setattr(tokens, "import_module", lambda name: {"tiktoken": Module()}[name])
+    encoding = SimpleNamespace(encode=lambda text, disallowed_special: text.split())
+    tiktoken = SimpleNamespace(get_encoding=lambda name: encoding)
+    monkeypatch.setattr(tokens, "import_module", lambda name: {"tiktoken": tiktoken}[name])
     provider = PythonModel(lambda item: "A", MODEL, DataUseGuard({}, tmp_path / AUDIT))
     window = asyncio.run(context_window(provider, is_open=False))
     assert window.as_json()["tokens_counted_by"] == "tiktoken"

@@ -39,7 +39,6 @@ from medeval.judging.audit import audit, length_bias
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")
-WIDE = "id,sample,rater,accuracy,completeness,clarity\n"
 TABLES = table("agreement")
 SHROUT_FLEISS, KRIPPENDORFF = TABLES["shrout_fleiss"], TABLES["krippendorff"]
 
@@ -162,20 +161,11 @@ def read(folder: Path, text: str) -> HumanRatings:
 
 
 def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
-    wide = read(tmp_path, f"{WIDE}a,,Ann,4,,5\na,,Bob,3,2,1\nb,1,Ann,1,2.5,3\n")
-    long = read(
-        tmp_path,
-        "item,dimension,score,rater,sample\na,accuracy,4,Ann,0\na,clarity,5,Ann,0\n"
-        "a,accuracy,3,Bob,0\na,completeness,2,Bob,0\na,clarity,1,Bob,0\nb,accuracy,1,Ann,1\n"
-        "b,completeness,2.5,Ann,1\nb,clarity,3,Ann,1\nb,clarity,,Bob,1\n",
-    )
-    for found in (wide, long):
+    for found in (read(tmp_path, TABLES[form]) for form in ("wide", "long")):
         assert (found.raters, found.answers) == (("Ann", "Bob"), (("a", 0), ("b", 1)))
         scores = found.matrix([("b", 1), ("none", 0), ("a", 0)], "completeness")
         assert np.array_equal(scores, [[2.5, NAN], [NAN, NAN], [NAN, 2]], equal_nan=True)
-    # One rater needs no name, and a spreadsheet may have written the file.
-    text = '\ufeffexample_id,clarity,comment\r\n"a, b",5,"good,\r\nnearly"\r\n,,\r\nc,1,\r\n'
-    assert read(tmp_path, text).answers == (("a, b", 0), ("c", 0))
+    assert read(tmp_path, TABLES["of_a_spreadsheet"]).answers == (("a, b", 0), ("c", 0))
 
 
 # The text of a file, and what is said of it.
