@@ -148,9 +148,7 @@ def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None
 
 
 @pytest.mark.parametrize(("given", "more", "message"), TABLES["calls"])
-def test_wrong_calls_are_told(
-    runner: ModelRunner, given: list[Any], more: Row, message: str
-) -> None:
+def test_bad_calls_are_told(runner: ModelRunner, given: list[Any], more: Row, message: str) -> None:
     refused(message, runner.run_model, *given, **more, error=ValueError)
 
 

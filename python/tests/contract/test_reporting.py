@@ -87,9 +87,7 @@ def test_the_format_is_that_of_the_suffix_or_given(report: BenchmarkReport, tmp_
             write_report(report, tmp_path / name)
 
 
-def test_the_table_has_every_score_and_every_failed_task(
-    report: BenchmarkReport,
-) -> None:
+def test_the_table_has_every_score_and_every_failed_task(report: BenchmarkReport) -> None:
     rows = table_of(report)
     task_rows = {(row["task_id"], row["name"]): row for row in rows if row["scope"] == "task"}
     for task_id, scores in report.task_scores.items():

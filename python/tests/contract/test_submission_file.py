@@ -76,9 +76,7 @@ def test_predictions_score_as_the_outputs_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("output", "reasoning"), TABLES["reasoning"])
-def test_reasoning_is_the_first_there_is(
-    output: Fields, reasoning: str | None, tmp_path: Path
-) -> None:
+def test_reasoning_is_what_is_first(output: Fields, reasoning: str | None, tmp_path: Path) -> None:
     report = evaluate(tmp_path, always(output), [questions(1)])
     item = build_submission(report).submissions[0].items[0]
     assert (item.reasoning, item.prediction) == (reasoning, output)

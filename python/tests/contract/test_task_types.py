@@ -150,9 +150,7 @@ def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "content", "message"), TABLES["files"])
-def test_useless_rows_change_nothing(
-    tmp_path: Path, name: str, content: object, message: str
-) -> None:
+def test_bad_rows_change_nothing(tmp_path: Path, name: str, content: object, message: str) -> None:
     task = MedicalQATask("x", dataset=[QUESTION])
     before = task.model_dump()
     path = write(tmp_path, name, content)

@@ -108,9 +108,7 @@ def came_of(line: dict[str, Any], score: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=[group["name"] for group in GROUPS])
-def test_a_conversation_ends_as_its_line_says(
-    group: dict[str, Any], tmp_path: Path, main: Main
-) -> None:
+def test_conversations_end_as_told(group: dict[str, Any], tmp_path: Path, main: Main) -> None:
     endpoint = Endpoint(group)
     changed = {"history_of_present_illness": HISTORY, **expanded(group.get("case", {}))}
     history = changed.pop("history_of_present_illness")

@@ -76,9 +76,7 @@ def test_age_at_admission_goes_first(age: int | None, at_admission: int | None, 
 
 
 @pytest.mark.parametrize(("counts", "expected"), table("cdm_small_cells"))
-def test_groups_of_small_cells_are_hidden(
-    counts: list[list[int]], expected: list[int | None]
-) -> None:
+def test_groups_of_few_are_hidden(counts: list[list[int]], expected: list[int | None]) -> None:
     assert [group["n"] for group in cells(counts)[0]["groups"]] == expected
 
 

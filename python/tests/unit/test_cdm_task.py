@@ -25,9 +25,7 @@ WRONG = FinalAnswer("gastritis", ("rest",))
 
 
 @pytest.mark.parametrize("mode", ["tools", "full_information"])
-def test_gold_scores_most_silence_nothing_shuffled_gold_chance(
-    mode: str, asked_export: Path
-) -> None:
+def test_gold_scores_most_silence_none_shuffled_gold_chance(mode: str, asked_export: Path) -> None:
     checks = list(check_task(start("cdm", {"cases": str(asked_export), "mode": mode})))
     assert [check for check in checks if not check.passed] == []
     assert len(checks) == (15 if mode == "tools" else 7)
@@ -67,9 +65,7 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
     assert item_scores(transcripts)[DIAGNOSIS] == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_a_limit_is_asked_for_again_and_chance_is_of_one_pathology(
-    tmp_path: Path,
-) -> None:
+def test_a_limit_is_asked_for_again_and_chance_is_of_one_pathology(tmp_path: Path) -> None:
     cases = [case(1), case(2), case(3, pathology="pancreatitis")]
     task = start("cdm", {"cases": str(export_of(tmp_path, cases))})
     settings = task.settings()

@@ -67,9 +67,7 @@ def test_no_call_raises_and_every_record_is_json(name: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize(("request_text", "first", "second"), ROWS["meanings"])
-def test_what_a_request_means(
-    request_text: str, first: list[Any] | None, second: list[Any]
-) -> None:
+def test_a_request_means(request_text: str, first: list[Any] | None, second: list[Any]) -> None:
     labs = facts().labs
     for version, meant in (("1", first), ("2", second)):
         if meant is not None:
@@ -165,9 +163,7 @@ def test_reports_come_in_order_of_time_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize(("asked", "found"), ROWS["kinds"])
-def test_a_broad_modality_accepts_its_kinds_and_no_kind_another(
-    asked: str, found: list[int]
-) -> None:
+def test_a_broad_modality_accepts_its_kinds_no_kind_another(asked: str, found: list[int]) -> None:
     reports = [
         {"note_id": f"1-RR-{number}", "modality": modality, "exam_name": name}
         for number, (modality, name) in enumerate(ROWS["kinds_of"])

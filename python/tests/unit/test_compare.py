@@ -56,9 +56,7 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @given(two_scores())
-def test_delong_compares_all_pairs(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
+def test_delong_compares_all_pairs(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     truth, *both = rows
     pairs = [kernels(truth, scores) for scores in both]
     by_positive = np.cov([kernel.mean(axis=1) for kernel in pairs])
@@ -243,9 +241,7 @@ def test_scores_of_no_pairs(first: list[Any], second: list[Any], draws: int, wor
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
-def test_a_difference_changes_its_sign_with_the_order(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_a_difference_changes_its_sign_with_the_order(pairs: list[tuple[int, int]]) -> None:
     one, two = (of_means(value / 4 for value in values) for values in zip(*pairs, strict=True))
     there = paired_difference("m", one, two, draws=50)
     back = paired_difference("m", two, one, draws=50)

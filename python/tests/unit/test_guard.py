@@ -97,9 +97,7 @@ def test_credentialed_text_goes_where_it_is_declared(tmp_path: Path, row: dict[s
     [(host, name == "local") for name, hosts in TABLES["hosts"].items() for host in hosts],
     ids=lambda value: str(value).replace("0x", "hex "),  # no name looks like a place in memory
 )
-def test_a_number_is_local_only_in_a_private_network(
-    tmp_path: Path, host: str, is_local: bool
-) -> None:
+def test_numbers_are_local_in_private_networks(tmp_path: Path, host: str, is_local: bool) -> None:
     path, address = tmp_path / "endpoints.toml", f"https://{host}/v1"
     path.write_text(toml({"base_url": address, "runs_locally": True}), encoding="utf-8")
     if is_local:

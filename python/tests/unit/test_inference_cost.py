@@ -111,9 +111,7 @@ def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: P
 
 
 @pytest.mark.parametrize(("beside", "charged"), TABLES["folders"])
-def test_what_is_spent_is_that_of_all_journals(
-    tmp_path: Path, beside: str | None, charged: str
-) -> None:
+def test_all_journals_of_a_folder_count(tmp_path: Path, beside: str | None, charged: str) -> None:
     (tmp_path / "judging-2").mkdir()
     for name, cost in (("", "1"), ("judgments-a", "0.5"), ("judging-2/judgments", "0.25")):
         path = tmp_path / f"{name or 'responses'}.jsonl"
@@ -138,9 +136,7 @@ def test_a_torn_line_is_dropped_a_broken_one_named(
     assert path.read_text().endswith('}\n{"call":2,"cost":"0.1","charged":"0.1"}\n')
 
 
-def test_what_cannot_be_written_is_told_before_the_next_call(
-    tmp_path: Path,
-) -> None:
+def test_what_cannot_be_written_is_told_before_the_next_call(tmp_path: Path) -> None:
     with model_server() as server:
         # It cannot be made there, as on a disk without room.
         (tmp_path / "spent-responses.jsonl").symlink_to(tmp_path / "nowhere" / "file")

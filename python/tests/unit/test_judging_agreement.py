@@ -190,9 +190,7 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
     refused("is not text in UTF-8", read_human_ratings, tmp_path / "latin.csv", RUBRIC)
 
 
-def test_judges_and_their_mean_are_compared_with_people(
-    tmp_path: Path,
-) -> None:
+def test_judges_and_their_mean_are_compared_with_people(tmp_path: Path) -> None:
     replies = {
         name: [verdict(*scores) if scores else "no verdict" for scores in TABLES[name]]
         for name in ("mild", "strict")

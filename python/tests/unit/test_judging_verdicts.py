@@ -53,9 +53,7 @@ def test_what_is_a_score(score: str, read_as: float | None) -> None:
 
 
 @pytest.mark.parametrize(("reply", "status", "is_marked"), TABLES["cut"])
-def test_a_cut_reply_is_not_taken_for_what_it_quotes(
-    reply: str, status: str, is_marked: bool
-) -> None:
+def test_a_cut_reply_is_not_taken_for_its_quote(reply: str, status: str, is_marked: bool) -> None:
     found = read_verdict(in_full(reply, MARKER), RUBRIC, MARKER, is_cut=True)
     assert (found.status, found.is_marked) == (status, is_marked)
 

@@ -152,9 +152,7 @@ READ = ("clinical_relevance", "factual_consistency")
 
 
 @pytest.mark.parametrize(("fault", "gold", "wrong"), PAIRS["wrong"])
-def test_a_wrong_drug_dose_side_or_negation_is_never_right(
-    fault: str, gold: str, wrong: str
-) -> None:
+def test_a_wrong_drug_dose_side_or_denial_is_never_right(fault: str, gold: str, wrong: str) -> None:
     for reference, output in ((gold, wrong), (wrong, gold)):
         item = Sample({"id": 1}, {"answer": reference}, {"answer": output}, "answer")
         assert [name for name in READ if REGISTRY.find(name).record(item) == 1] == []

@@ -73,9 +73,7 @@ def test_the_demo_model_looks_at_no_gold_answer() -> None:
     ]
 
 
-def test_notes_are_shuffled_by_the_seed(
-    asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notes_are_shuffled_by_a_seed(asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(asked_duckdb))
 
     def ids(**options: Any) -> list[str]:

@@ -90,9 +90,7 @@ STEMS = st.lists(st.text("高血压心肌梗死性级糖3", min_size=1, max_size
 
 
 @given(STEMS, st.data())
-def test_an_option_is_itself_among_others_that_begin_so(
-    stems: list[str], data: st.DataObject
-) -> None:
+def test_an_option_is_itself_among_those_like_it(stems: list[str], data: st.DataObject) -> None:
     selection = list(dict.fromkeys(stem[:length] for stem in stems for length in (1, 3, 6)))
     place = data.draw(st.integers(0, len(selection) - 1))
     for reply in (selection[place], f"答案：{selection[place]}。", f'["{selection[place]}"]'):
