@@ -268,14 +268,9 @@ def test_impossible_averages_come_before_calls(options: Row, message: str, tmp_p
 def test_the_interval_of_a_mean_is_that_of_items_drawn_within_tasks(tmp_path: Path) -> None:
     names = ["accuracy", "token_f1", "f1", "exact_match"]
     tasks = [questions(200, "a", names), questions(400, "b"), questions(1, "c", names[-1:])]
-    report = evaluate(
-        tmp_path,
-        right_below(100),
-        tasks,
-        harness={"draws": 4000},
-        combined_weights={"accuracy": 1, "token_f1": 1},
-        category_map={"pooled": ["accuracy", "f1"]},
-    )
+    means = {"combined_weights": {"accuracy": 1, "token_f1": 1}}
+    means["category_map"] = {"pooled": ["accuracy", "f1"]}
+    report = evaluate(tmp_path, right_below(100), tasks, harness={"draws": 4000}, **means)
     found = report.metadata["intervals"]["overall_scores"]
     shares = [(0.5, 200), (0.25, 400)]
     # The standard error of a mean of two independent means.

@@ -123,12 +123,9 @@ def test_violations_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_report_that_was_made_by_hand_is_shown_as_far_as_it_goes() -> None:
-    report = BenchmarkReport(
-        model_id="m",
-        task_scores={"t": {"accuracy": 0.5}, "u": {}},
-        overall_scores={"accuracy": 0.5},
-        metadata={"intervals": "none", "bootstrap": {"draws": 5}},
-    )
+    scores = {"task_scores": {"t": {"accuracy": 0.5}, "u": {}}, "overall_scores": {"accuracy": 0.5}}
+    about = {"intervals": "none", "bootstrap": {"draws": 5}}
+    report = BenchmarkReport(model_id="m", metadata=about, **scores)
     for form in FORMATS:
         assert "accuracy" in rendered(report, form)
     assert "No scores." in rendered(report, "md")

@@ -49,14 +49,10 @@ def item_scores(transcripts: Sequence[Transcript]) -> dict[str, list[float | Non
 
 
 def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothing() -> None:
-    transcripts = [
-        *(ended(RIGHT, sample) for sample in (0, 1)),
-        ended(RIGHT, 0, 2),
-        ended(None, 1, 2, Outcome.ERRORED),
-        ended(RIGHT, 0, 3),
-        ended(None, 1, 3, None),
-        *(ended(WRONG, sample, 4) for sample in (0, 1)),
-    ]
+    transcripts = [ended(RIGHT, 0), ended(RIGHT, 1)]
+    transcripts += [ended(RIGHT, 0, 2), ended(None, 1, 2, Outcome.ERRORED)]
+    transcripts += [ended(RIGHT, 0, 3), ended(None, 1, 3, None)]
+    transcripts += [ended(WRONG, 0, 4), ended(WRONG, 1, 4)]
     found, _ = order_sensitivity(transcripts)
     assert (found["orders"], found["cases"], found["n_incomplete"]) == (2, 3, 1)
     assert found["diagnosis_by_order"] == pytest.approx([2 / 3, 1 / 3])

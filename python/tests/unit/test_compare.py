@@ -159,11 +159,8 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
         assert [entry.low, entry.high] == pytest.approx(np.percentile(between, [2.5, 97.5]))
         assert entry.difference == pytest.approx(one.values[place] - two.values[place])
         assert entry.p_value == bootstrap_p(between)
-    assert [entry.verdict for entry in found[:9:3]] == [
-        Verdict.FIRST,
-        Verdict.FIRST,
-        Verdict.NEITHER,
-    ]
+    verdicts = [entry.verdict for entry in found[:9:3]]
+    assert verdicts == [Verdict.FIRST, Verdict.FIRST, Verdict.NEITHER]
     assert sentence(found[0]).startswith("A is better than B on AUC of ROC by 0.")
     assert "after Holm's correction for 9 comparisons)." in sentence(found[0])
 

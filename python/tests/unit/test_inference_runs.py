@@ -86,16 +86,9 @@ def hold(
     declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
     gate = DataUseGuard(declared if given.get("declared") else {}, folder / AUDIT)
     found: dict[str, Any] = {"raises": "", "stopped": ""}
+    model = {"parameters": given.get("parameters"), "timeout": given.get("timeout", 5.0)}
     try:
-        ended = ask(
-            server.url,
-            folder,
-            samples_of(given),
-            config_of(given),
-            gate,
-            parameters=given.get("parameters"),
-            timeout=given.get("timeout", 5.0),
-        )
+        ended = ask(server.url, folder, samples_of(given), config_of(given), gate, **model)
     except UserError as error:
         found["raises"] = str(error)
     else:
@@ -306,14 +299,9 @@ def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path)
         all_slots.wait(timeout=30)
         return None
 
+    options = RunConfig(concurrency=4, retries=QUICK)
     with model_server(Script(fault)) as server:
-        ended = ask(
-            server.url,
-            tmp_path,
-            open_items(12),
-            RunConfig(concurrency=4, retries=QUICK),
-            timeout=60.0,
-        )
+        ended = ask(server.url, tmp_path, open_items(12), options, timeout=60.0)
     assert ended.progress.ledger[Outcome.ANSWERED] == 12
 
 

@@ -162,11 +162,8 @@ def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict(tmp_path: Path)
     jury.append(function_judge("once", once))
     one = judging(subjects(1), jury, tmp_path, repeats=3, re_asks=0)
     (found,) = one.run(replace(QUICKLY, concurrency=1)).subjects
-    assert [each["reason"] for each in found.judgments[3:]] == [
-        None,
-        "error: callable",
-        "unparseable",
-    ]
+    reasons = [each["reason"] for each in found.judgments[3:]]
+    assert reasons == [None, "error: callable", "unparseable"]
     assert found.reward == pytest.approx((1.0 + 0.2) / 2)
     assert found.reward_judged == found.reward_median == pytest.approx(0.6)
     assert dict(found.scores) == dict.fromkeys(RUBRIC.names, 3.0)

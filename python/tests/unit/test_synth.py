@@ -168,16 +168,12 @@ def test_the_installed_package_needs_a_checkout(tmp_path: Path) -> None:
     bare.mkdir()
     shutil.copy(PROJECT_ROOT / "dbt_project.yml", bare)
     without = "bare project has no folder tools/synth, which makes synthetic data"
-    for folder, status, sentence in (
-        (tmp_path, 2, "No dbt_project.yml in "),
-        (bare, 2, without),
-        (PROJECT_ROOT, 0, ""),
-    ):
-        done = run_medeval(
-            *("synth", "mimic3", *SMALL, "--out", tmp_path / "out"),
-            env={"PYTHONPATH": str(tmp_path / "installed")},
-            cwd=folder,
-        )
+    said = {tmp_path: "No dbt_project.yml in ", bare: without, PROJECT_ROOT: ""}
+    words = ("synth", "mimic3", *SMALL, "--out", tmp_path / "out")
+    installed = {"PYTHONPATH": str(tmp_path / "installed")}
+    for folder, sentence in said.items():
+        status = 2 if sentence else 0
+        done = run_medeval(*words, env=installed, cwd=folder)
         assert done.returncode == status
         assert sentence in done.stderr
         assert done.stderr.count("\n") == (status == 2)

@@ -94,18 +94,15 @@ def test_zero_cases_are_as_worked_by_hand(golden: Path, name: str) -> None:
     golden_cases = cases(golden / "edge_totals.json")
     assert len(golden_cases) == 8
     case, expected = golden_cases[name], golden_cases[name]["expected"]
-    asked = [
-        {
-            "record": {
-                "question": "症状题",
-                "selection": question["selection"],
-                "answer_choices": question["gold"],
-                "sample_id": str(number),
-            },
-            "predict_answers": question["predicted"],
+    asked = []
+    for number, question in enumerate(case["questions"]):
+        record = {
+            "question": "症状题",
+            "sample_id": str(number),
+            "selection": question["selection"],
         }
-        for number, question in enumerate(case["questions"])
-    ]
+        record["answer_choices"] = question["gold"]
+        asked.append({"record": record, "predict_answers": question["predicted"]})
     if "error" in expected:
         refused(expected["error"], scored, asked)
         return

@@ -31,11 +31,8 @@ def test_one_string(case: dict[str, Any]) -> None:
 def test_lists_bare_strings_null_and_blanks() -> None:
     answers = Options(SYMPTOMS).answers
     found = answers(["A", "E", "FG", "e", 1, "呕吐", "呕 吐。", "", "\u200b"])
-    assert (found.options, found.unknown, found.n_duplicates) == (
-        (0,),
-        ("E", "F", "G", "1", "呕吐"),
-        2,
-    )
+    assert (found.options, found.unknown) == ((0,), ("E", "F", "G", "1", "呕吐"))
+    assert found.n_duplicates == 2
     assert answers("发热").options == (0,)
     assert answers(None) == answers(["", "  ", "\u200b"]) == answers([])
     for value in (True, [None], {"a": 1}, [["发热"]]):
