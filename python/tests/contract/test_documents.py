@@ -40,7 +40,7 @@ def fields_at_fault(error: ValidationError) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "fields", "expected"), TABLES["documents"])
-def test_documents_are_read_or_refused(
+def test_a_document_is_read_or_refused(
     kind: str, fields: Row, expected: Any, tmp_path: Path
 ) -> None:
     if isinstance(expected, str):

@@ -61,7 +61,7 @@ def run(folder: Path, of: list[ClinicalCase], mode: Any = "native", **known: Any
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_offline_it_says_the_same(
+def test_it_is_offline_and_says_the_same_each_time(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def connect(self: socket.socket, address: object) -> None:

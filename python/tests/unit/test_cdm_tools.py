@@ -67,7 +67,7 @@ def test_no_call_raises_and_every_record_is_json(name: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize(("request_text", "first", "second"), ROWS["meanings"])
-def test_a_request_means(request_text: str, first: list[Any] | None, second: list[Any]) -> None:
+def test_what_requests_mean(request_text: str, first: list[Any] | None, second: list[Any]) -> None:
     labs = facts().labs
     for version, meant in (("1", first), ("2", second)):
         if meant is not None:

@@ -121,7 +121,7 @@ def test_all_journals_of_a_folder_count(tmp_path: Path, beside: str | None, char
 
 
 @pytest.mark.parametrize(("text", "spent"), TABLES["ledgers"])
-def test_a_torn_line_is_dropped_a_broken_one_named(
+def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     tmp_path: Path, text: str, spent: list[Any] | None
 ) -> None:
     path = tmp_path / "spent-responses.jsonl"

@@ -63,7 +63,7 @@ def edit(path: Path, number: int, place: str, value: Any) -> None:
 
 
 @given(data=st.data())
-def test_whole_lines_are_kept(
+def test_whatever_is_torn_off_the_end_whole_lines_are_kept(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("journal") / "j"

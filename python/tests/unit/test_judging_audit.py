@@ -82,7 +82,7 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
     ("last", "harmless", "is_raised"),
     [(1.7, 1, False), (1.75, 1, True), (2, 1, True), (2, 1.5, True), (2, 2, False)],
 )
-def test_when_an_attack_raised(
+def test_when_an_attack_has_raised_a_judge(
     tmp_path: Path, last: float, harmless: float, is_raised: bool
 ) -> None:
     praise = Attack(id="praise", kind="instruction", place="after", text="XYZZY")

@@ -47,7 +47,7 @@ def can_be_read(text: str) -> bool:
 
 @pytest.mark.parametrize("form", TABLES["forms"].values(), ids=TABLES["forms"])
 @pytest.mark.parametrize("place", TABLES["places"])
-def test_no_key_is_written(
+def test_no_form_of_a_key_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, place: str
 ) -> None:
     monkeypatch.setenv("MODELS_KEY", KEY)

@@ -90,7 +90,7 @@ def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     ("kind", "what", "case"),
     [(*of, case) for of in product(KINDS, ("found", "absent")) for case in CONTENT[of[0]][of[1]]],
 )
-def test_special_cases_are_there_no_fault(tables: Tables, kind: str, what: str, case: str) -> None:
+def test_cases_are_found_faults_are_not(tables: Tables, kind: str, what: str, case: str) -> None:
     assert (count(tables[kind], CONTENT[kind][what][case]) > 0) == (what == "found")
 
 

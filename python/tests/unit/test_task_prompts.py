@@ -53,7 +53,7 @@ def test_a_prompt_holds_its_input_and_nothing_of_its_gold(name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "fields", "row", "held", "withheld"), TABLES["prompts"])
-def test_prompts_show(
+def test_a_prompt_shows_what_it_may(
     kind: str, fields: Row, row: Row, held: list[str], withheld: list[str]
 ) -> None:
     task = task_of(kind, **fields)

@@ -52,7 +52,7 @@ def test_many_unread_replies_are_a_warning_and_stay_in_the_denominator() -> None
 
 
 @given(PAIRS, st.randoms())
-def test_micro_f1_is_the_fraction_in_any_order(
+def test_micro_f1_is_the_fraction_and_the_order_does_not_matter(
     pairs: list[tuple[list[str], list[str]]], random: Any
 ) -> None:
     made = made_of(pairs)
