@@ -4,18 +4,65 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.errors import RetryPolicy
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Model, Sample
+from medeval.inference.types import AskModel, Finished, Model, Outcome, Sample
 
 MODEL = "tested-model"
 QUICK = RetryPolicy(attempts=8, first_wait=0.01, longest_wait=0.05)
+
+# Of a dialogue.
+TURNS = 4
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """An episode whose every question depends on the answer before.
+
+    It ends where a tool is called; it fails of itself with the kind in `fails`; a conversation
+    that is too long is unparsed, or errored if that is how it is to end.
+    """
+
+    id: str
+    data_class: str | None = "open"
+    sample: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    fails: str = ""
+    too_long: str = "unparsed"
+
+    @property
+    def opening(self) -> Sample:
+        first = [{"role": "user", "content": f"{self.id} turn 0"}]
+        return Sample(self.id, first, self.data_class, self.sample, self.parameters)
+
+    async def play(self, ask: AskModel) -> Finished:
+        if self.fails:
+            raise CallFailedError(Failure(Kind(self.fails)))
+        messages = list(self.opening.messages)
+        text = ""
+        for number in range(TURNS):
+            turn = await ask(replace(self.opening, messages=messages))
+            if turn.completion is None and self.too_long == "errored":
+                return Finished(Outcome.ERRORED, failure=Failure(Kind.REQUEST, code=TOO_LONG))
+            if turn.completion is None:
+                return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
+            if turn.completion.tool_calls:
+                called = [call.name for call in turn.completion.tool_calls]
+                return Finished(turn.outcome, record={"called": called})
+            text = turn.completion.text
+            messages = [
+                *messages,
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": f"{self.id} turn {number + 1} after {text}"},
+            ]
+        return Finished(Outcome.ANSWERED, text, record={"asked": TURNS})
 
 
 def open_items(count: int) -> list[Sample]:

@@ -73,6 +73,8 @@ CUT = Fault(cuts=True)
 HANG = Fault(hangs=True)
 BROKEN_JSON = Fault(200, '{"choices": [{"message": {"content": "A')
 ERROR_IN_BODY = Fault(200, {"error": {"message": "Provider returned error", "code": 502}})
+# An endpoint that meets one of these answers when it is asked again.
+PASSING_FAULTS = (LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED, DROP, CUT, BROKEN_JSON, ERROR_IN_BODY)
 
 
 def slow(seconds: float) -> Fault:

@@ -1,15 +1,17 @@
-"""Inputs with their expected outputs, as tables of JSON or YAML beside the tests."""
+"""Inputs with their expected outputs, as tables of JSON or YAML; and calls that are refused."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from medeval.errors import UserError
 
 
 def table(name: str, folder: str = "tables") -> Any:
@@ -52,3 +54,16 @@ def slow_after(count: int, values: Iterable[Any]) -> list[Any]:
             for value in rest
         ),
     ]
+
+
+def refused(
+    said: str,
+    call: Callable[..., object],
+    *given: Any,
+    error: type[Exception] | tuple[type[Exception], ...] = UserError,
+    **more: Any,
+) -> str:
+    """Hold that a call is refused, with words that fit a pattern if there is one; return them."""
+    with pytest.raises(error, match=said or None) as caught:
+        call(*given, **more)
+    return str(caught.value)

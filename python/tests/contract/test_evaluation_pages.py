@@ -26,14 +26,8 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, Any] = {}
     for code in blocks("python"):
         exec(compile(code, "docs/evaluation.md", "exec"), names)
-    written = {
-        "results",
-        "report.html",
-        "saved.json",
-        "board.html",
-        "boards.html",
-        "submission.json",
-    }
+    written = {f"{name}.html" for name in ("report", "board", "boards")}
+    written |= {"results", "saved.json", "submission.json"}
     assert {path.name for path in tmp_path.iterdir()} == written
     assert names["report"] == names["again"]
     assert 0 < names["report"].overall_scores["rouge_l"] < 1

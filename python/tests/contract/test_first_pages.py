@@ -10,6 +10,7 @@ import pytest
 from commands import PROJECT_ROOT, link_project
 from in_process import Main
 from model_server import RuledEndpoint, model_server
+from tables import table
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w.]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,29 +55,11 @@ def follow(main: Main, text: str) -> list[str]:
     return missing
 
 
-# As the page says: it orders the same for everybody and always says the same.
-CALLS = [
-    ("physical_examination", {}),
-    ("request_lab_test", {"test_name": "CBC, CRP, lipase"}),
-    ("request_imaging", {"modality": "CT", "region": "Abdomen"}),
-]
-DECISION = {
-    "thought": "",
-    "final_diagnosis": "Acute appendicitis",
-    "treatment": ["appendectomy", "antibiotics"],
-}
-USAGE = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
-
-
 @pytest.mark.slow
 def test_the_clinician_s_walk_prints_what_its_page_shows(
     main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked_duckdb: Path
 ) -> None:
-    calls = [
-        {"turn": turn, "text": "", "calls": [call], "usage": USAGE}
-        for turn, call in enumerate(CALLS)
-    ]
-    endpoint = RuledEndpoint([*calls, {"text": DECISION, "usage": USAGE}])
+    endpoint = RuledEndpoint(table("first_pages")["clinician"])
     link_project(tmp_path)
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(asked_duckdb))
     monkeypatch.chdir(tmp_path)

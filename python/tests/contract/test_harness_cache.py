@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from harness_runs import always, evaluate, harness_for, questions, right_below
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models import BenchmarkReport
 from medeval.models.medical_task import MedicalTask
@@ -19,20 +18,6 @@ from medeval.models.task_types import MedicalQATask
 Row = dict[str, Any]
 
 TABLES = table("harness")
-
-COUNTING = """
-import pathlib
-HERE = pathlib.Path(__file__)
-def predict(rows, {extra}):
-    with HERE.with_name("calls.txt").open("a") as file:
-        file.write(f"{{len(rows)}}\\n")
-    breaks = HERE.with_name("broken").exists()
-    return [
-        None if breaks and row["question"].endswith("3?") else {{"answer": "0"}} for row in rows
-    ]
-def load_model(path):
-    return predict
-"""
 
 
 class Counted:
@@ -44,7 +29,7 @@ class Counted:
         self.write("scale=1")
 
     def write(self, extra: str) -> None:
-        self.path.write_text(COUNTING.format(extra=extra), encoding="utf-8")
+        self.path.write_text(TABLES["counting"].replace("$EXTRA", extra), encoding="utf-8")
 
     @property
     def asked(self) -> int:
@@ -147,8 +132,7 @@ def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Pat
 def test_a_damaged_file_fails_the_task_and_says_what_to_do(counted: Counted) -> None:
     counted.evaluate()
     counted.journal.write_text("{}\n", encoding="utf-8")
-    with pytest.raises(UserError, match="line 1: not a line of a journal"):
-        counted.evaluate(strict_validation=True)
+    refused("line 1: not a line of a journal", counted.evaluate, strict_validation=True)
     assert counted.evaluate().metadata["failed_tasks"] == ["questions"]
     assert counted.asked == 4
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT
-from tables import table
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
@@ -132,8 +132,7 @@ class Constant:
 
 def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None:
     runner = ModelRunner()
-    with pytest.raises(ValueError, match="loaded are: none"):
-        runner.run_model(NOTES)
+    refused("loaded are: none", runner.run_model, NOTES, error=ValueError)
     model = Constant()
     assert runner.load_model("mine", model_type="interface", model=model) is model
     assert runner.run_model("mine", [{}, {}]) == [{"answer": "yes"}] * 2
@@ -142,19 +141,15 @@ def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None
         assert runner.load_model("mine", model_type="interface", model=Constant()) is model
     runner.load_model({"type": "interface", "model": model})
     assert runner.loaded == ("mine", "constant")
-    with pytest.raises(ValueError, match=r"name the model .* mine, constant"):
-        runner.run_model(NOTES)
+    refused(r"name the model .* mine, constant", runner.run_model, NOTES, error=ValueError)
     runner.unload_model("mine")
     runner.unload_model("never loaded")
     assert runner.loaded == ("constant",)
 
 
 @pytest.mark.parametrize(("given", "more", "message"), TABLES["calls"])
-def test_a_wrong_call_is_told(
-    runner: ModelRunner, given: list[Any], more: Row, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        runner.run_model(*given, **more)
+def test_bad_calls_are_told(runner: ModelRunner, given: list[Any], more: Row, message: str) -> None:
+    refused(message, runner.run_model, *given, **more, error=ValueError)
 
 
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="the extras are installed")

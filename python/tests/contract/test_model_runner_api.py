@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import table
+from tables import refused, table
 from web_server import Page, WebServer, web_server
 
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
@@ -65,15 +65,8 @@ def test_batches_are_posted_with_a_token(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_output_that_is_no_mapping_is_a_label(tmp_path: Path) -> None:
-    answers = [{"answer": "yes"}, "no", 3, None, {"label": "a", "score": 1}]
-    outputs, _ = run(lambda _, batch: Page(body=answers), tmp_path, size=5)
-    assert outputs == [
-        {"answer": "yes"},
-        {"label": "no", "score": 1.0},
-        {"label": "3", "score": 1.0},
-        {"error": {"type": "empty", "attempts": 1}},
-        {"label": "a", "score": 1},
-    ]
+    answers, due = TABLES["labels"].values()
+    assert run(lambda _, batch: Page(body=answers), tmp_path, size=5)[0] == due
 
 
 @pytest.mark.parametrize(("page", "error"), TABLES["batches"])
@@ -99,9 +92,7 @@ def test_what_may_pass_is_tried_as_allowed(tmp_path: Path, status: int, retries:
 
 
 @pytest.mark.parametrize(("page", "asked", "reason"), TABLES["stops"])
-def test_what_all_would_meet_stops_the_run(
-    tmp_path: Path, page: Row, asked: int, reason: str
-) -> None:
+def test_what_all_meet_stops_the_run(tmp_path: Path, page: Row, asked: int, reason: str) -> None:
     with pytest.warns(ModelStoppedWarning, match=reason):
         outputs, server = run(lambda *_: Page(**page), tmp_path)
     assert len(server.asked) == asked
@@ -142,7 +133,6 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
 
 def test_what_cannot_be_posted_is_an_error_at_once(tmp_path: Path) -> None:
     runner = api_runner("http://127.0.0.1:9/x", tmp_path)
-    with pytest.raises(ValueError, match="takes no options: top_p"):
-        runner.run_model("m", ROWS, top_p=1)
+    refused("takes no options: top_p", runner.run_model, "m", ROWS, top_p=1, error=ValueError)
     with pytest.raises(ValueError, match="cannot be posted as JSON"):
         runner.run_model("m", [{"value": float("nan")}], data_class="open")

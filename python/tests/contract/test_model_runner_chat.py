@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from model_server import BAD_REQUEST, Body, Fault, Script, model_server, prompt_of
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.models.medical_task import MedicalTask
@@ -80,8 +79,7 @@ def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path:
         assert outputs == [answer, answer, {"error": error}, answer]
         assert runner.run_model("m", rows, task=TASK) == [answer] * 4
         assert server.seen.requests == 5
-        with pytest.raises(ValueError, match="needs task"):
-            runner.run_model("m", rows)
+        refused("needs task", runner.run_model, "m", rows, error=ValueError)
 
 
 @pytest.mark.parametrize(("reply", "output"), TABLES["replies"])
@@ -95,10 +93,8 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
     private = MedicalTask(task_id="p", task_type="qa", inputs=TASK.inputs)
     with model_server(PANCREAS) as server:
         runner = chat_runner(server.url, tmp_path)
-        with pytest.raises(UserError, match="Nothing was sent"):
-            runner.run_model("m", private.inputs, task=private)
-        with pytest.raises(UserError):
-            runner.run_model("m", TASK.inputs, task=TASK, data_class="credentialed")
+        refused("Nothing was sent", runner.run_model, "m", private.inputs, task=private)
+        refused("", runner.run_model, "m", TASK.inputs, task=TASK, data_class="credentialed")
         assert server.seen.connections == 0
         declared = f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n'
         (tmp_path / "endpoints.toml").write_text(declared, encoding="utf-8")

@@ -6,31 +6,9 @@ from importlib import import_module
 
 import pytest
 from in_process import Main
+from tables import table
 
-NAMES = {
-    "medeval.models": ("MedicalTask", "TaskType", "EvaluationResult", "BenchmarkReport"),
-    "medeval.models.medical_task": ("MedicalTask", "TaskType"),
-    "medeval.models.task_types": (
-        *("MedicalQATask", "DiagnosticReasoningTask", "ClinicalSummarizationTask"),
-        "CommunicationTask",
-    ),
-    "medeval.evaluation.validators": (
-        *("DEFAULT_SCHEMAS", "ensure_task_schemas", "validate_task_dataset"),
-    ),
-    "medeval.evaluation.task_loader": ("TaskLoader",),
-    "medeval.evaluation.task_registry": ("TaskRegistry",),
-    "medeval.evaluation.model_runner": ("ModelRunner",),
-    "medeval.evaluation.harness": ("EvaluationHarness",),
-}
-FLAGS = {
-    "score": ("--n_iters", "--save_file"),
-    "score --task in_hospital_mortality": ("--test_listfile", "--peer-layout"),
-    "run --task mtsamples_procedures": (
-        *("-m", "-a", "--env-args", "--judge-model", "--judge-base-url", "--judge-api-key"),
-        *("--cache-dir", "--use-think"),
-    ),
-    "export": ("--num-cases", "--first-only", "--layout"),
-}
+NAMES, FLAGS = table("names").values()
 
 
 @pytest.mark.parametrize("module", NAMES)

@@ -54,9 +54,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("task", [task for task in READERS if task != "multitask"])
-def test_the_data_set_has_the_examples_of_the_published_reader(
-    exported: Path, names: dict[str, Any], task: str
-) -> None:
+def test_examples_are_those_of_the_reader(exported: Path, names: dict[str, Any], task: str) -> None:
     run(names, DATASET)
     scored = 0
     for part in ("train", "val", "test"):

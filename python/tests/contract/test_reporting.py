@@ -55,9 +55,7 @@ def report(tmp_path: Path) -> BenchmarkReport:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_text_that_is_not_open_is_in_no_report_unless_asked(
-    form: str, report: BenchmarkReport
-) -> None:
+def test_text_that_is_not_open_is_in_no_report(form: str, report: BenchmarkReport) -> None:
     one_line = " ".join(rendered(report, form).split())
     has_items = form not in ("csv", "tex")
     assert ("What is 0?" in one_line) == has_items
@@ -77,9 +75,7 @@ def test_text_that_is_not_open_is_in_no_report_unless_asked(
     assert SECRET_TEXT not in rendered(report, form)
 
 
-def test_the_format_is_that_of_the_suffix_or_the_one_that_is_given(
-    report: BenchmarkReport, tmp_path: Path
-) -> None:
+def test_the_format_is_that_of_the_suffix_or_given(report: BenchmarkReport, tmp_path: Path) -> None:
     write_report(report, tmp_path / "new" / "a.htm")
     write_report(report, tmp_path / "b", "HTML")
     text = (tmp_path / "new" / "a.htm").read_text(encoding="utf-8")
@@ -91,9 +87,7 @@ def test_the_format_is_that_of_the_suffix_or_the_one_that_is_given(
             write_report(report, tmp_path / name)
 
 
-def test_the_table_has_a_line_for_every_score_and_every_failed_task(
-    report: BenchmarkReport,
-) -> None:
+def test_the_table_has_every_score_and_every_failed_task(report: BenchmarkReport) -> None:
     rows = table_of(report)
     task_rows = {(row["task_id"], row["name"]): row for row in rows if row["scope"] == "task"}
     for task_id, scores in report.task_scores.items():
@@ -129,12 +123,9 @@ def test_violations_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_report_that_was_made_by_hand_is_shown_as_far_as_it_goes() -> None:
-    report = BenchmarkReport(
-        model_id="m",
-        task_scores={"t": {"accuracy": 0.5}, "u": {}},
-        overall_scores={"accuracy": 0.5},
-        metadata={"intervals": "none", "bootstrap": {"draws": 5}},
-    )
+    scores = {"task_scores": {"t": {"accuracy": 0.5}, "u": {}}, "overall_scores": {"accuracy": 0.5}}
+    about = {"intervals": "none", "bootstrap": {"draws": 5}}
+    report = BenchmarkReport(model_id="m", metadata=about, **scores)
     for form in FORMATS:
         assert "accuracy" in rendered(report, form)
     assert "No scores." in rendered(report, "md")

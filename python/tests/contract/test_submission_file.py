@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questions, right_below
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.task_types import MedicalQATask
-from medeval.reporting.submission import (
-    build_submission,
-    read_submission,
-    write_submission,
-)
+from medeval.reporting.submission import build_submission, read_submission, write_submission
 
 Fields = dict[str, Any]
 TABLES = table("submission")
@@ -62,8 +58,7 @@ def test_a_file_is_read_as_it_was_written(suffix: str, tmp_path: Path) -> None:
     write_submission(submission, path)
     assert read_submission(path) == submission
     assert path.stat().st_mode & 0o077 == 0
-    with pytest.raises(UserError, match=r"use json, yaml or yml"):
-        write_submission(submission, tmp_path / "submission.txt")
+    refused(r"use json, yaml or yml", write_submission, submission, tmp_path / "submission.txt")
     # From a saved report it is the same.
     saved = tmp_path / "results" / f"{report.metadata['run_id']}.json"
     again = build_submission(BenchmarkReport.from_file(saved))
@@ -81,9 +76,7 @@ def test_predictions_score_as_the_outputs_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("output", "reasoning"), TABLES["reasoning"])
-def test_the_reasoning_is_the_first_that_there_is(
-    output: Fields, reasoning: str | None, tmp_path: Path
-) -> None:
+def test_reasoning_is_what_is_first(output: Fields, reasoning: str | None, tmp_path: Path) -> None:
     report = evaluate(tmp_path, always(output), [questions(1)])
     item = build_submission(report).submissions[0].items[0]
     assert (item.reasoning, item.prediction) == (reasoning, output)
@@ -92,89 +85,56 @@ def test_the_reasoning_is_the_first_that_there_is(
 def test_tasks_that_are_not_open_are_submitted_only_when_asked(tmp_path: Path) -> None:
     closed = questions(1, data_class="credentialed")
     report = evaluate(tmp_path, always({"answer": SECRET_TEXT}), [closed])
-    with pytest.raises(UserError, match="'questions' is not open") as caught:
-        build_submission(report)
-    assert SECRET_TEXT not in str(caught.value)
+    caught = refused("'questions' is not open", build_submission, report)
+    assert SECRET_TEXT not in caught
     assert SECRET_TEXT in build_submission(report, show_text=True).to_json()
 
 
-def test_what_cannot_be_submitted_is_an_error() -> None:
-    def report_of(count: int, **metadata: Any) -> BenchmarkReport:
-        """Return a report with so many results of one output on one task."""
-        report = BenchmarkReport(model_id="m")
-        about = {"data_class": "open", **metadata}
-        for _ in range(count):
-            outputs = [{"answer": "x"}]
-            report.add_evaluation_result(
-                EvaluationResult(model_id="m", task_id="t", model_outputs=outputs, metadata=about)
-            )
-        return report
-
-    for report, said in (
-        (report_of(0), "nothing to submit"),
-        (report_of(2), "has several results"),
-        (report_of(1, input_ids=["a", "b"]), "1 outputs for 2 inputs"),
-    ):
-        with pytest.raises(UserError, match=said):
-            build_submission(report)
+@pytest.mark.parametrize(("count", "about", "said"), TABLES["no_submission"])
+def test_what_cannot_be_submitted_is_an_error(count: int, about: Fields, said: str) -> None:
+    report = BenchmarkReport(model_id="m")
+    given = {"model_outputs": [{"answer": "x"}], "metadata": {"data_class": "open", **about}}
+    for _ in range(count):
+        report.add_evaluation_result(EvaluationResult(model_id="m", task_id="t", **given))
+    refused(said, build_submission, report)
 
 
 @pytest.mark.parametrize(("of_file", "of_item", "place"), TABLES["broken"])
 def test_a_field_that_breaks_a_rule_is_named(
     of_file: Fields, of_item: Fields, place: str, tmp_path: Path
 ) -> None:
-    content = fields()
-    # Files of other programs are read, and what they add is kept.
-    content["submissions"][0]["items"][0]["latency"] = 3
-    content["team"] = "a"
+    content = copy.deepcopy(TABLES["file"])  # what another program adds is kept
     path = tmp_path / "submission.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     assert json.loads(read_submission(path).to_json()) == content
     content["submissions"][0]["items"][0].update(of_item)
     content = {name: value for name, value in (content | of_file).items() if value is not None}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(UserError, match=r"submission\.json is no submission: ") as caught:
-        read_submission(path)
-    assert place in str(caught.value)
-
-
-def fields() -> Fields:
-    items = [{"input_id": "0", "prediction": {"answer": "x"}}]
-    return {
-        "schema_version": 1,
-        "run_id": "run",
-        "model_id": "m",
-        "created_at": "2026-01-02T03:04:05Z",
-        "submissions": [{"task_id": "t", "items": items}],
-    }
+    caught = refused(r"submission\.json is no submission: ", read_submission, path)
+    assert place in caught
 
 
 def test_files_that_are_no_submission_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="There is no submission file"):
-        read_submission(tmp_path / "absent.json")
-    for name, text in (("torn.json", "{"), ("list.yaml", "- a")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        with pytest.raises(UserError, match=rf"{name} is no submission"):
-            read_submission(tmp_path / name)
+    (tmp_path / "torn.json").write_text("{", encoding="utf-8")
+    (tmp_path / "list.yaml").write_text("- a", encoding="utf-8")
+    for name in ("torn.json", "list.yaml", "absent.json"):
+        said = "There is no submission file" if "absent" in name else f"{name} is no submission"
+        refused(said, read_submission, tmp_path / name)
 
 
 def test_predictions_on_other_content_or_inputs_are_refused(tmp_path: Path) -> None:
     task = questions(9)
     submission = build_submission(evaluate(tmp_path, right_below(9), [task], save_results=False))
-    with pytest.raises(UserError, match="was answered on other content"):
-        submission.outputs_for(questions(9, description="Other"))
-    with pytest.raises(UserError, match="has nothing on task 'absent'"):
-        submission.outputs_for(questions(3, "absent"))
-    items = submission.submissions[0].items
-    items[0].input_id = "extra"
-    with pytest.raises(UserError, match="has no item for '0'"):
-        submission.outputs_for(task)
-    items.append(items[0].model_copy(update={"input_id": "0"}))
-    with pytest.raises(UserError, match="has items for unknown inputs 'extra'"):
-        submission.outputs_for(task)
-    del items[:8]
-    with pytest.raises(UserError, match="for '1', '2', '3', '4', '5' and 2 more"):
-        submission.outputs_for(task)
-    submission.submissions[0].task_hash = None
-    with pytest.raises(UserError, match=r"other content \(not named\)"):
-        submission.outputs_for(task)
+    task_of_file = submission.submissions[0]
+    (first, *rest), extra = task_of_file.items, {"input_id": "extra"}
+    for items, asked, said in (
+        ([first, *rest], questions(9, description="Other"), "was answered on other content"),
+        ([first, *rest], questions(3, "absent"), "has nothing on task 'absent'"),
+        ([first.model_copy(update=extra), *rest], task, "has no item for '0'"),
+        ([first, first.model_copy(update=extra), *rest], task, "for unknown inputs 'extra'"),
+        ([first, rest[-1]], task, "for '1', '2', '3', '4', '5' and 2 more"),
+    ):
+        task_of_file.items = items
+        refused(said, submission.outputs_for, asked)
+    task_of_file.task_hash = None
+    refused(r"other content \(not named\)", submission.outputs_for, task)

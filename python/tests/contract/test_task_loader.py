@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas
 import pytest
-from tables import table
+from tables import refused, table
 
 from medeval.evaluation.task_loader import TaskFileWarning, TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
@@ -58,9 +58,8 @@ def test_a_file_is_completed_or_refused(tmp_path: Path, fields: Row, expected: A
 )
 def test_a_file_of_no_mapping_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as caught:
-        TaskLoader().load_task(tmp_path / name)
-    assert name in str(caught.value)
+    caught = refused(message, TaskLoader().load_task, tmp_path / name, error=ValueError)
+    assert name in caught
 
 
 @pytest.mark.parametrize("name", ["t.yaml", "t.yml", "t.json"])
@@ -77,8 +76,7 @@ def test_a_task_is_found_by_id_and_by_path(tmp_path: Path, name: str) -> None:
     first = written(tmp_path, "t.yaml", **QA)
     assert TaskLoader(tmp_path).discover_tasks() == {"t": first}
     path.write_bytes(b"task_id: \xe9")
-    with pytest.raises(ValueError, match="not UTF-8"):
-        TaskLoader(tmp_path).load_task(path)
+    refused("not UTF-8", TaskLoader(tmp_path).load_task, path, error=ValueError)
 
 
 def test_the_files_own_id_wins_and_leads_out_of_no_folder(tmp_path: Path) -> None:
@@ -89,12 +87,10 @@ def test_the_files_own_id_wins_and_leads_out_of_no_folder(tmp_path: Path) -> Non
     loader = TaskLoader(folder)
     assert loader.load_task("own") is loader.load_task("file")
     for ref in ("../outside", "sub/../../outside"):
-        with pytest.raises(FileNotFoundError):
-            loader.load_task(ref)
+        refused("", loader.load_task, ref, error=FileNotFoundError)
     assert loader.load_task(tmp_path / "outside.yaml").task_id == "outside"
     written(folder, "second.yaml", **QA, task_id="own")
-    with pytest.raises(ValueError, match=r"file\.yaml, second\.yaml"):
-        TaskLoader(folder).load_task("own")
+    refused(r"file\.yaml, second\.yaml", TaskLoader(folder).load_task, "own", error=ValueError)
 
 
 def test_the_list_leaves_broken_files_out_with_a_warning(tmp_path: Path) -> None:
@@ -141,14 +137,8 @@ def test_the_bundled_tasks_are_open_and_two_of_each_type() -> None:
     }
 
 
-QUIZ: Row = {
-    "task_type": "multiple_choice",
-    "fields": {"question": "stem", "options": ["a", "b", "c"], "answer_index": "right"},
-}
-COLUMNS = [
-    {"stem": "Which cures scurvy?", "a": "Iron", "b": "Vitamin C", "c": None, "right": 1},
-    {"stem": "Which is a beta blocker?", "a": "Aspirin", "b": "Iron", "c": "Sotalol", "right": 2},
-]
+QUIZ: Row = TABLES["of_rows"]
+COLUMNS: list[Row] = TABLES["quiz"]["columns"]
 
 
 @pytest.mark.parametrize("name", ["q.json", "q.jsonl", "q.csv", "q.parquet"])
@@ -163,24 +153,16 @@ def test_rows_of_a_file_are_those_of_the_task(tmp_path: Path, name: str) -> None
         encoding="utf-8",
     )
     path = written(tmp_path, **QUIZ, dataset=name, few_shot=[{**COLUMNS[0], "stem": "?"}])
-    with pytest.raises(ValueError, match=r"few_shot\[0\]|missing required keys"):
-        TaskLoader().load_task(path)  # columns of a file are not those of rows in the task file
+    refused(r"few_shot\[0\]|missing required keys", TaskLoader().load_task, path, error=ValueError)
     path = written(tmp_path, **QUIZ, task_id="quiz", dataset=name)
     loader = TaskLoader()
     task = loader.load_task(path)
-    assert task.pairs() == (
-        [
-            {"question": "Which cures scurvy?", "options": ["Iron", "Vitamin C"]},
-            {"question": "Which is a beta blocker?", "options": ["Aspirin", "Iron", "Sotalol"]},
-        ],
-        [{"answer": "B"}, {"answer": "C"}],
-    )
+    assert task.pairs() == (TABLES["quiz"]["inputs"], TABLES["quiz"]["outputs"])
     assert MedicalTask.from_file(path).dataset[0]["question"] == "Which cures scurvy?"
     # It is read again when the file of its rows changes.
     assert loader.load_task(path) is task
     rows.write_text("[]" if name.endswith("json") else "", encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"task\.yaml: dataset: .*{name}: "):
-        loader.load_task(path)
+    refused(rf"task\.yaml: dataset: .*{name}: ", loader.load_task, path, error=ValueError)
 
 
 def test_a_column_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
@@ -220,8 +202,7 @@ def test_a_registered_task_comes_before_a_file_of_its_id(folder: Path) -> None:
     registry.unregister("questions")
     assert registry.get("questions") is from_file
     registry.unregister("unknown")
-    with pytest.raises(FileNotFoundError, match="there is no task 'unknown'"):
-        registry.get("unknown")
+    refused("there is no task 'unknown'", registry.get, "unknown", error=FileNotFoundError)
     registry.register(own("z"))
     registry.register(own("summaries", metrics=["rouge_l"]))
     shown = [tuple(vars(one).values())[:6] for one in registry.list_available()]
@@ -237,14 +218,10 @@ def test_an_id_is_registered_once_unless_it_is_to_be_replaced(folder: Path) -> N
     path = folder / "questions.yaml"
     assert registry.register_from_file(str(path)).task_id == "questions"
     registry.register(own("own"))
-    with pytest.raises(ValueError, match="'own' is registered"):
-        registry.register(own("own"))
-    with pytest.raises(ValueError, match="'own' is registered"):
-        registry.register_from_file(path, "own")
+    refused("'own' is registered", registry.register, own("own"), error=ValueError)
+    refused("'own' is registered", registry.register_from_file, path, "own", error=ValueError)
     renamed = registry.register_from_file(path, task_id="own", replace=True)
     assert registry.get("own") is renamed
     assert (renamed.name, registry.get("questions").task_id) == ("Questions", "questions")
-    with pytest.raises(FileNotFoundError):
-        registry.register_from_file(folder / "questions.json")
-    with pytest.raises(ValueError, match="blank"):
-        registry.register_from_file(path, task_id=" ")
+    refused("", registry.register_from_file, folder / "questions.json", error=FileNotFoundError)
+    refused("blank", registry.register_from_file, path, task_id=" ", error=ValueError)

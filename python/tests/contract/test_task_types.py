@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.models.task_types import TASK_CLASSES, CommunicationTask, MedicalQATask
 
 Row = dict[str, Any]
@@ -50,10 +49,8 @@ def test_a_task_made_of_an_id_has_the_defaults_of_its_class(kind: type[Any]) -> 
 
 @pytest.mark.parametrize(("fields", "message"), TABLES["refused"])
 def test_wrong_constructions_are_refused(fields: Row, message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        MedicalQATask(**fields)
-    with pytest.raises(TypeError, match="only task_id and description"):
-        MedicalQATask("x", "y", "z")
+    refused(message, MedicalQATask, **fields, error=ValidationError)
+    refused("only task_id and description", MedicalQATask, "x", "y", "z", error=TypeError)
 
 
 def test_rows_replace_blank_placeholders_alone() -> None:
@@ -91,17 +88,7 @@ def test_an_explicit_schema_keeps_its_own_keys_and_names_the_answer() -> None:
     row = {"input": {"patient_message": "m"}, "output": {"response": "r"}}
     task: Any = CommunicationTask("x", input_schema=schema, dataset=[row])
     assert (task.inputs, task.target) == ([{"patient_message": "m"}], "response")
-    rows = [("Afebrile.", "contradiction"), ("T 39.5.", "entailment")]
-    task = MedicalQATask(
-        "nli",
-        metrics=["accuracy", "f1_score", "precision", "recall"],
-        input_schema={"required": ["premise", "hypothesis"]},
-        output_schema={"required": ["label"]},
-        dataset=[
-            {"premise": premise, "hypothesis": "Has fever.", "label": label}
-            for premise, label in rows
-        ],
-    )
+    task = MedicalQATask(**TABLES["own_schema"])
     assert task.target == "label"
     assert task.inputs[0] == {"premise": "Afebrile.", "hypothesis": "Has fever."}
     scores = task.evaluate([{"label": "Contradiction"}, {"label": "neutral"}], level="proper")
@@ -124,8 +111,7 @@ def test_lengths_that_differ_and_other_bad_calls(outputs: list[dict[str, str]]) 
         with pytest.raises(ValueError, match=r"model_outputs\[0\] is a str"):
             task.evaluate(["pressure"], level=level)  # type: ignore[list-item, arg-type]
     task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
-    with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
-        task.evaluate([], level="proper")
+    refused(r"Unknown metric 'acuracy'\. Did you mean accuracy", task.evaluate, [], level="proper")
 
 
 def write(folder: Path, name: str, content: object) -> Path:
@@ -136,9 +122,7 @@ def write(folder: Path, name: str, content: object) -> Path:
 
 
 @pytest.mark.parametrize(("options", "gold", "expected"), TABLES["choices"])
-def test_the_right_options_are_named_by_letter_text_or_place(
-    options: Any, gold: Row, expected: str
-) -> None:
+def test_options_are_named_by_letter_text_or_place(options: Any, gold: Row, expected: str) -> None:
     def answer() -> Any:
         row = {"question": "q", "options": options, **gold}
         return CLASSES["MultipleChoiceTask"]("x", dataset=[row]).pairs()[1][0]["answer"]
@@ -146,8 +130,7 @@ def test_the_right_options_are_named_by_letter_text_or_place(
     if expected.replace(", ", "").isupper():
         assert answer() == expected
     else:
-        with pytest.raises(ValueError, match=re.escape(expected)):
-            answer()
+        refused(re.escape(expected), answer, error=ValueError)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -167,13 +150,10 @@ def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "content", "message"), TABLES["files"])
-def test_unusable_rows_change_nothing(
-    tmp_path: Path, name: str, content: object, message: str
-) -> None:
+def test_bad_rows_change_nothing(tmp_path: Path, name: str, content: object, message: str) -> None:
     task = MedicalQATask("x", dataset=[QUESTION])
     before = task.model_dump()
     path = write(tmp_path, name, content)
-    with pytest.raises(ValueError, match=re.escape(message)) as raised:
-        task.load_data(path)
-    assert str(path) in str(raised.value)
+    raised = refused(re.escape(message), task.load_data, path, error=ValueError)
+    assert str(path) in raised
     assert task.model_dump() == before

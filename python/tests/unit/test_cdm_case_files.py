@@ -12,8 +12,8 @@ from cdm_bedside import export_of
 from cdm_cases import case, names, table
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import refused
 
-from medeval.errors import UserError
 from medeval.tasks.cdm.cases import CaseFiles, Subset, read_case_files, read_subset
 from medeval.tasks.cdm.export import float8_text
 
@@ -57,27 +57,20 @@ def test_what_a_file_looks_like_says_nothing(
 
 
 @pytest.mark.parametrize(("text", "told"), ROWS["wrong"])
-def test_what_is_wrong_with_a_list_is_told_with_its_place(
-    tmp_path: Path, text: str | bytes, told: str
-) -> None:
-    with pytest.raises(UserError, match=told) as raised:
-        read(tmp_path, text)
-    assert str(tmp_path / "ids.txt") in str(raised.value)
+def test_a_wrong_list_is_told_with_its_place(tmp_path: Path, text: str | bytes, told: str) -> None:
+    raised = refused(told, read, tmp_path, text)
+    assert str(tmp_path / "ids.txt") in raised
 
 
 def test_a_subset_is_a_name_and_a_file_that_is_there(tmp_path: Path) -> None:
     for named in ("readers", "readers=", "readers= ", "ids.csv"):
-        with pytest.raises(UserError, match="it is NAME=FILE"):
-            read_subset(named, FILES)
+        refused("it is NAME=FILE", read_subset, named, FILES)
     for name in ROWS["odd_names"]:
-        with pytest.raises(UserError, match="letters, digits, dots, hyphens"):
-            read(tmp_path, "20055001", name)
+        refused("letters, digits, dots, hyphens", read, tmp_path, "20055001", name)
     assert [read(tmp_path, "20055001", name).name for name in ROWS["names"]] == ROWS["names"]
     for place in (tmp_path / "none.txt", tmp_path):
-        with pytest.raises(UserError, match="cannot be read"):
-            read_subset(f"readers={place}", FILES)
-    with pytest.raises(UserError, match="lacks 2 of the cases of the subset, such as 8"):
-        FILES.only([20055003, 9, 8])
+        refused("cannot be read", read_subset, f"readers={place}", FILES)
+    refused("lacks 2 of the cases of the subset, such as 8", FILES.only, [20055003, 9, 8])
 
 
 def test_cases_that_nothing_could_be_right_about_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -85,16 +78,14 @@ def test_cases_that_nothing_could_be_right_about_are_left_out_and_counted(tmp_pa
     files = read_case_files(export_of(tmp_path / "some", of))
     assert [one.hadm_id for one in files.cases] == [20055001, 20055003]
     assert files.about()["without_pathology"] == 1
-    with pytest.raises(UserError, match="no case with one of the four pathologies"):
-        read_case_files(export_of(tmp_path / "none", of[1:2]))
+    none = export_of(tmp_path / "none", of[1:2])
+    refused("no case with one of the four pathologies", read_case_files, none)
 
 
 @pytest.mark.parametrize(
     ("its_class", "is_open"), [("open", True), ("credentialed", False), ("Open", False), (7, False)]
 )
-def test_a_class_beside_the_cases_is_open_by_that_word_alone(
-    tmp_path: Path, its_class: Any, is_open: bool
-) -> None:
+def test_a_class_is_open_by_that_word_alone(tmp_path: Path, its_class: Any, is_open: bool) -> None:
     files = read_case_files(export_of(tmp_path, [case(1), case(2)], ["open", its_class]))
     assert files.is_open is is_open
     assert [one.data_class == "open" for one in files.cases] == [True, is_open]

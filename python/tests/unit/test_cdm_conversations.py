@@ -14,7 +14,7 @@ import pytest
 from cdm_bedside import answering, calling, export_of
 from cdm_cases import HISTORY, case, table
 from commands import folder_in
-from in_process import main_in
+from in_process import Main
 from inference_runs import MODEL, content
 from model_server import Body, Fault, Script, error, refuses
 from tokenizing_server import tokenizing_server, words
@@ -108,12 +108,7 @@ def came_of(line: dict[str, Any], score: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=[group["name"] for group in GROUPS])
-def test_a_conversation_comes_to_what_its_line_says(
-    group: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_conversations_end_as_told(group: dict[str, Any], tmp_path: Path, main: Main) -> None:
     endpoint = Endpoint(group)
     changed = {"history_of_present_illness": HISTORY, **expanded(group.get("case", {}))}
     history = changed.pop("history_of_present_illness")
@@ -122,7 +117,6 @@ def test_a_conversation_comes_to_what_its_line_says(
         for number in range(len(endpoint.conversations))
     ]
     export = export_of(tmp_path / "cases", of)
-    main = main_in(monkeypatch, capsys)
     settings = group.get("server", {"tokenizes": False})
     with tokenizing_server(endpoint.script, **settings) as server:
         done = main(

@@ -44,20 +44,17 @@ class Listening(PythonModel):
         return await super().ask(request)
 
 
-def run(
-    folder: Path,
-    of: list[ClinicalCase],
-    mode: Any = "native",
-    tests: LabNames | None = None,
-    enabled: tuple[str, ...] = TOOLS,
-) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
+Ran = tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]
+
+
+def run(folder: Path, of: list[ClinicalCase], mode: Any = "native", **known: Any) -> Ran:
     folder.mkdir(exist_ok=True)
     model = Listening(DataUseGuard({}, folder / AUDIT))
     episodes: Iterable[Episode] = map(FullInformation, of)
     if mode != "full_information":
-        options = CdmOptions(tool_protocol=mode, tools=enabled)
-        known = {"facts": facts(), "names": tests or names(), "options": options}
-        episodes = [ToolEpisode(one, **known) for one in of]
+        options = CdmOptions(tool_protocol=mode, tools=known.pop("enabled", TOOLS))
+        given = {"facts": facts(), "names": names(), "options": options, **known}
+        episodes = [ToolEpisode(one, **given) for one in of]
     place = Run(folder, settings_of(model, PROMPT_VERSION), model)
     assert place.execute(episodes, RunConfig()).stopped == ""
     return read_transcripts(folder, of), model.asked
@@ -92,14 +89,15 @@ def demo_export(demo_cdm: Build) -> Path:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_truth_no_person_and_no_name_of_the_disease_is_sent(
+def test_no_truth_person_nor_name_of_the_disease_is_sent(
     tmp_path: Path, demo_export: Path, mode: str
 ) -> None:
     text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")
     of = [read_case(line, str(number)) for number, line in enumerate(text.split("\n")) if line]
     tests = LabNames(read_lab_tests(demo_export / "lab_test_mapping.json"), facts().labs)
     # The criteria are left out: they name every disease, as the model asks for one.
-    transcripts, asked = run(tmp_path / "true", of, mode, tests, enabled=TOOLS[:3])
+    seen = {"names": tests, "enabled": TOOLS[:3]}
+    transcripts, asked = run(tmp_path / "true", of, mode, **seen)
     assert {one.pathology for one in of} >= {"appendicitis", "pancreatitis"}
     assert {one.outcome for one in transcripts} == {Outcome.ANSWERED}
     for one in of:
@@ -110,7 +108,7 @@ def test_no_truth_no_person_and_no_name_of_the_disease_is_sent(
     marked = case()
     told = {"demographics": marked.demographics, "ground_truth": marked.ground_truth}
     others = [one.model_copy(update={"pathology": "cholecystitis", **told}) for one in of]
-    _, asked_of_others = run(tmp_path / "other", others, mode, tests, enabled=TOOLS[:3])
+    _, asked_of_others = run(tmp_path / "other", others, mode, **seen)
     # Cases go on side by side: each has an order of its own.
     assert sorted(asked_of_others, key=itemgetter(0)) == sorted(asked, key=itemgetter(0))
     assert leaks([body for _, body in asked], of[0], marks=MARKS[:7]) == []

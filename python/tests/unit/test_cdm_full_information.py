@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from cdm_bedside import bedside
 from cdm_cases import HISTORY, case, cases, table
 from inference_runs import MODEL, QUICK, provider_of
 from model_server import Script
+from tables import refused
 from tokenizing_server import tokenizing_server
 
 from medeval.inference import tokens
@@ -67,16 +68,9 @@ def test_other_orders_are_further_samples_with_the_same_information() -> None:
     assert texts_of(6)[1:4] != texts[1:4]
 
 
-@pytest.mark.parametrize(
-    ("settings", "limit", "found"),
-    [
-        ({"limit": 4096}, None, (4096, "server", "server")),
-        ({"limit": 4096}, 1000, (1000, "user", "server")),
-        ({"tokenizes": False}, None, (8192, "default", "estimate")),
-    ],
-)
+@pytest.mark.parametrize(("settings", "limit", "found"), ROWS["windows"])
 def test_limit_and_counter_are_those_that_there_are(
-    tmp_path: Path, settings: dict[str, Any], limit: int | None, found: tuple[int, str, str]
+    tmp_path: Path, settings: dict[str, Any], limit: int | None, found: list[Any]
 ) -> None:
     with tokenizing_server(Script(), **settings) as server:
         provider = provider_of(server.url, tmp_path)
@@ -85,19 +79,13 @@ def test_limit_and_counter_are_those_that_there_are(
         counted = [body["messages"][0]["content"] for body in server.counted]
     assert counted == ["Hello"] * (found[2] == "server")
     assert len((tmp_path / AUDIT).read_text().splitlines()) == 1
-    assert tuple(window.as_json().values()) == found
+    assert list(window.as_json().values()) == found
 
 
 def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Encoding:
-        def encode(self, text: str, disallowed_special: Sequence[str]) -> list[str]:
-            return text.split()
-
-    class Module:
-        def get_encoding(self, name: str) -> Encoding:
-            return Encoding()
-
-    monkeypatch.setattr(tokens, "import_module", lambda name: {"tiktoken": Module()}[name])
+    encoding = SimpleNamespace(encode=lambda text, disallowed_special: text.split())
+    tiktoken = SimpleNamespace(get_encoding=lambda name: encoding)
+    monkeypatch.setattr(tokens, "import_module", lambda name: {"tiktoken": tiktoken}[name])
     provider = PythonModel(lambda item: "A", MODEL, DataUseGuard({}, tmp_path / AUDIT))
     window = asyncio.run(context_window(provider, is_open=False))
     assert window.as_json()["tokens_counted_by"] == "tiktoken"
@@ -105,9 +93,7 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("broken", [2, 100])
-def test_a_count_that_fails_is_tried_again_and_then_an_error_of_its_case(
-    tmp_path: Path, broken: int
-) -> None:
+def test_a_count_that_fails_is_tried_again_then_an_error(tmp_path: Path, broken: int) -> None:
     async def counted(url: str) -> int | None:
         provider = provider_of(url, tmp_path)
         try:
@@ -127,8 +113,7 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
     answer = '{"diagnosis": "Colitis", "treatment": []}'
     with tokenizing_server(Script(reply=lambda body: answer), limit=900) as server:
         undeclared = provider_of(server.url, tmp_path)
-        with pytest.raises(RefusedError):
-            asyncio.run(context_window(undeclared, is_open=False))
+        refused("", asyncio.run, context_window(undeclared, is_open=False), error=RefusedError)
         assert (server.lookups, server.server.seen.bytes, server.counted) == (0, 0, [])
         # Even where the window is known, no word of the case is counted by the endpoint.
         window = asyncio.run(context_window(undeclared, is_open=True, margin=MARGIN))
@@ -144,5 +129,5 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert {(line["data_class"], line["ground"]) for line in audit} == {
-        *(("open", "open"), ("credentialed", "local")),
+        *(("open", "open"), ("credentialed", "local"))
     }

@@ -25,9 +25,7 @@ WRONG = FinalAnswer("gastritis", ("rest",))
 
 
 @pytest.mark.parametrize("mode", ["tools", "full_information"])
-def test_gold_scores_the_maximum_silence_nothing_and_shuffled_gold_like_chance(
-    mode: str, asked_export: Path
-) -> None:
+def test_gold_scores_most_silence_none_shuffled_gold_chance(mode: str, asked_export: Path) -> None:
     checks = list(check_task(start("cdm", {"cases": str(asked_export), "mode": mode})))
     assert [check for check in checks if not check.passed] == []
     assert len(checks) == (15 if mode == "tools" else 7)
@@ -51,14 +49,10 @@ def item_scores(transcripts: Sequence[Transcript]) -> dict[str, list[float | Non
 
 
 def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothing() -> None:
-    transcripts = [
-        *(ended(RIGHT, sample) for sample in (0, 1)),
-        ended(RIGHT, 0, 2),
-        ended(None, 1, 2, Outcome.ERRORED),
-        ended(RIGHT, 0, 3),
-        ended(None, 1, 3, None),
-        *(ended(WRONG, sample, 4) for sample in (0, 1)),
-    ]
+    transcripts = [ended(RIGHT, 0), ended(RIGHT, 1)]
+    transcripts += [ended(RIGHT, 0, 2), ended(None, 1, 2, Outcome.ERRORED)]
+    transcripts += [ended(RIGHT, 0, 3), ended(None, 1, 3, None)]
+    transcripts += [ended(WRONG, 0, 4), ended(WRONG, 1, 4)]
     found, _ = order_sensitivity(transcripts)
     assert (found["orders"], found["cases"], found["n_incomplete"]) == (2, 3, 1)
     assert found["diagnosis_by_order"] == pytest.approx([2 / 3, 1 / 3])
@@ -67,9 +61,7 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
     assert item_scores(transcripts)[DIAGNOSIS] == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_pathology(
-    tmp_path: Path,
-) -> None:
+def test_a_limit_is_asked_for_again_and_chance_is_of_one_pathology(tmp_path: Path) -> None:
     cases = [case(1), case(2), case(3, pathology="pancreatitis")]
     task = start("cdm", {"cases": str(export_of(tmp_path, cases))})
     settings = task.settings()

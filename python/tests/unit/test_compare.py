@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.scoring.binary import Binary, delong_test
 from medeval.scoring.compare import (
     Difference,
@@ -35,6 +35,7 @@ from medeval.scoring.resample import Scores, score
 from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, LengthOfStay
 
 NAN = math.nan
+TABLES = table("compare")
 
 
 def kernels(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -49,17 +50,13 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rest = draw(st.lists(st.booleans(), max_size=26))
     truth = np.array([True, False, True, False, *rest]).astype(int)
     scores = st.lists(
-        st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)),
-        min_size=len(truth),
-        max_size=len(truth),
+        st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)), min_size=len(truth), max_size=len(truth)
     )
     return truth, np.array(draw(scores), dtype=float), np.array(draw(scores), dtype=float)
 
 
 @given(two_scores())
-def test_delong_equals_the_comparison_of_all_pairs(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
+def test_delong_compares_all_pairs(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     truth, *both = rows
     pairs = [kernels(truth, scores) for scores in both]
     by_positive = np.cov([kernel.mean(axis=1) for kernel in pairs])
@@ -81,14 +78,7 @@ def test_delong_equals_the_comparison_of_all_pairs(
         assert found["p_value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("truth", "first", "second", "difference", "reason"),
-    [
-        ([1, 1, 1], [1, 2, 3], [3, 2, 1], None, "the truth has one class only"),
-        ([1, 0, 0], [9, 2, 3], [2.5, 2, 3], 0.5, "a class has one row only, so there is no varian"),
-        ([1, 1, 1, 0, 0, 0], [4, 5, 6, 1, 2, 3], [1, 2, 3, 4, 5, 6], 1, "variance"),
-    ],
-)
+@pytest.mark.parametrize(("truth", "first", "second", "difference", "reason"), TABLES["delong"])
 def test_delong_without_a_class_or_a_variance_says_why(
     truth: list[int], first: list[float], second: list[float], difference: Any, reason: str
 ) -> None:
@@ -169,27 +159,14 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
         assert [entry.low, entry.high] == pytest.approx(np.percentile(between, [2.5, 97.5]))
         assert entry.difference == pytest.approx(one.values[place] - two.values[place])
         assert entry.p_value == bootstrap_p(between)
-    assert [entry.verdict for entry in found[:9:3]] == [
-        Verdict.FIRST,
-        Verdict.FIRST,
-        Verdict.NEITHER,
-    ]
+    verdicts = [entry.verdict for entry in found[:9:3]]
+    assert verdicts == [Verdict.FIRST, Verdict.FIRST, Verdict.NEITHER]
     assert sentence(found[0]).startswith("A is better than B on AUC of ROC by 0.")
     assert "after Holm's correction for 9 comparisons)." in sentence(found[0])
 
 
-@pytest.mark.parametrize(
-    ("direction", "verdict", "words"),
-    [
-        ("higher", "first is better", "A is better than B on m by 0.500 (95 %"),
-        ("lower", "second is better", "B is better than A on m by 0.500 (lower is better; 95 %"),
-        # More tests or longer answers are no merit and no fault.
-        ("neither", "first is higher", "A is higher than B on m by 0.500 (95 %"),
-    ],
-)
-def test_which_is_better_goes_by_the_direction_of_the_metric(
-    direction: str, verdict: str, words: str
-) -> None:
+@pytest.mark.parametrize(("direction", "verdict", "words"), TABLES["directions"])
+def test_which_is_better_goes_by_the_direction(direction: str, verdict: str, words: str) -> None:
     one, two = (of_means([score] * 20) for score in (0.75, 0.25))
     found = paired_difference("m", one, two, draws=200, direction=direction)
     (entry,) = corrected([replace(found, first="A", second="B")])
@@ -209,15 +186,7 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
         assert ("(lower is better; 95 %" in sentence(entry)) == (entry.metric != "Kappa")
 
 
-@pytest.mark.parametrize(
-    ("values", "start", "step", "words"),
-    [
-        ((0.821, 0.8), 0.804, 0.034 / 99, "A is better than B on AUC of ROC by 0.021 (95 % interva"
-         "l 0.005 to 0.037; p 0.02)."),
-        ((121.0, 100.0), 900.0, 1.0, "by 21.0 (95 % interval 102.5 to 196.5"),
-        ((0.80003, 0.8), 0.80001, 1e-6, "by 0.000030 (95 % interval 0.000012 to 0.000107"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "start", "step", "words"), TABLES["digits"])
 def test_the_sentence_has_digits_that_the_interval_supports(
     values: tuple[float, float], start: float, step: float, words: str
 ) -> None:
@@ -263,24 +232,13 @@ def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
     assert (found.n, found.first_value, found.second_value) == (2, 0.75, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "draws", "words"),
-    [
-        ([None], [1.0], 10, "no item"),
-        ([0.0], [1.0], 0, "--n-iters"),
-    ],
-)
-def test_scores_that_are_no_pairs(
-    first: list[Any], second: list[Any], draws: int, words: str
-) -> None:
-    with pytest.raises(UserError, match=words):
-        paired_difference("m", of_means(first), of_means(second), draws=draws)
+@pytest.mark.parametrize(("first", "second", "draws", "words"), TABLES["no_pairs"])
+def test_scores_of_no_pairs(first: list[Any], second: list[Any], draws: int, words: str) -> None:
+    refused(words, paired_difference, "m", of_means(first), of_means(second), draws=draws)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
-def test_a_difference_changes_its_sign_with_the_order_of_the_runs(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_a_difference_changes_its_sign_with_the_order(pairs: list[tuple[int, int]]) -> None:
     one, two = (of_means(value / 4 for value in values) for values in zip(*pairs, strict=True))
     there = paired_difference("m", one, two, draws=50)
     back = paired_difference("m", two, one, draws=50)

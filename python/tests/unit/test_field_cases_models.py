@@ -5,31 +5,21 @@ from __future__ import annotations
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from inference_runs import MODEL, QUICK, ask, content, lines, open_items
-from model_server import DROP, LIMIT, Body, Fault, ModelServer, Script, error, model_server, slow
+from inference_runs import MODEL, QUICK, ask, content, lines, open_items, run_of
+from model_server import LIMIT, Body, Fault, ModelServer, Script, model_server, slow
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig
 from medeval.inference.types import Outcome, Sample
-
-
-def asked_with(
-    function: Callable[[Sample], Any], folder: Path, items: Iterable[Sample], **more: Any
-) -> RunResult:
-    """Run a function of this process over items."""
-    provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)
-    run = Run(folder, settings_of(provider, ""), provider)
-    return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
 
 
 def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> None:
@@ -51,53 +41,6 @@ def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> N
     assert ended.stopped == ""
     # Of the first 32 at once 24 are too many; then one more is tried every few rounds.
     assert refused == ended.progress.retries < 60
-
-
-@pytest.mark.parametrize("concurrency", [1, 8])
-@pytest.mark.parametrize("away", [DROP, error(502, "Bad Gateway"), error(504, "Timeout")])
-def test_an_endpoint_that_is_gone_stops_a_run(
-    tmp_path: Path, concurrency: int, away: Fault
-) -> None:
-    items = open_items(60)
-    answers_left = 20
-
-    def fault(body: Body, before: int) -> Fault | None:
-        nonlocal answers_left
-        answers_left -= 1
-        return away if answers_left < 0 else None
-
-    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
-    with model_server(Script(fault)) as server:
-        ended = ask(server.url, tmp_path, items, options)
-        assert server.url in ended.stopped
-        done = ended.progress.ledger[Outcome.ANSWERED]
-        assert done == ended.progress.ledger.asked == 20
-        assert server.seen.requests <= 20 + 2 * (5 + concurrency)
-        answers_left = 1_000
-        ended = ask(server.url, tmp_path, items, options)
-    assert ended.stopped == ""
-    assert ended.progress.before == 20
-    assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 60
-    # Nobody listens there any more.
-    ended = ask(server.url, tmp_path / "other", items, options)
-    assert "no connection" in ended.stopped
-    assert "5 items in a row" in ended.stopped
-    assert lines(tmp_path / "other") == []
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-def test_items_that_break_the_connection_are_errors(tmp_path: Path, concurrency: int) -> None:
-    """Even several in a row, if fewer than would mean that nobody is there."""
-    poisoned = [f"question item-{number:03}" for number in (0, 1, 2, 3, 9, 10, 19)]
-    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
-    script = Script(lambda body, _: DROP if body["messages"][-1]["content"] in poisoned else None)
-    with model_server(script) as server:
-        ended = ask(server.url, tmp_path, open_items(20), options)
-        assert server.seen.requests == 13 + 2 * 7
-    assert ended.stopped == ""
-    assert ended.progress.ledger[Outcome.ANSWERED] == 13
-    assert ended.progress.errors == {"connection": 7}
-    assert ended.progress.ledger.asked == len(lines(tmp_path)) == 20
 
 
 def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: Path) -> None:
@@ -156,7 +99,11 @@ def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
-    asked_with(lambda item: None if item.id == "item-001" else "A", tmp_path, open_items(3))
+    def function(item: Sample) -> str | None:
+        return None if item.id == "item-001" else "A"
+
+    model = PythonModel(function, MODEL, DataUseGuard({}, tmp_path / AUDIT))
+    run_of(tmp_path, model).execute(open_items(3), RunConfig(concurrency=4, retries=QUICK))
     assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(UserError, match="It is as it was") as told, little_room(100):

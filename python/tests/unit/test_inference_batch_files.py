@@ -14,7 +14,7 @@ from model_server import model_server
 
 from medeval.errors import UserError
 from medeval.inference.batch import custom_id, export_batch, import_batch
-from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import Run
 from medeval.inference.types import Sample
 
@@ -64,26 +64,6 @@ def test_names_are_hashes_of_their_own(tmp_path: Path) -> None:
     assert all(len(name) == 64 and "2000000" not in name for name in found)
 
 
-def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: Path) -> None:
-    items = [*open_items(2), Sample("20000001", [{"role": "user", "content": "note"}])]
-    path = tmp_path / "batch.jsonl"
-    audit = tmp_path / "audit.jsonl"
-    with pytest.raises(RefusedError):
-        export_batch(run_in(tmp_path), items, DataUseGuard({}, audit), path)
-    assert not path.exists()
-    declared = {URL: Endpoint(base_url=URL, runs_locally=True)}
-    assert export_batch(run_in(tmp_path), items, DataUseGuard(declared, audit), path) == 3
-
-
-def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:
-    items = open_items(5)
-    lines = [answered(name, f"answer {n}") for n, name in enumerate(names(tmp_path, items))]
-    out = write(tmp_path / "out.jsonl", *lines[::-1])
-    assert import_batch(run_in(tmp_path), items, [out]) == {"new": 5}
-    texts = [line["text"] for line in content(tmp_path)]
-    assert texts == [f"answer {n}" for n in range(5)]
-
-
 def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_path: Path) -> None:
     items = open_items(6)
     name = names(tmp_path, items)
@@ -97,13 +77,8 @@ def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_pat
         answered(name[4], "<think>A"),
     )
     assert import_batch(run_in(tmp_path), items, [output, errors]) == {"new": 4, "expired": 1}
-    outcomes = {line["item"]: line["outcome"] for line in content(tmp_path)}
-    assert outcomes == {
-        "item-000": "answered",
-        "item-001": "errored",
-        "item-003": "errored",
-        "item-004": "truncated_reasoning",
-    }
+    outcomes = [f"{line['item'][-1]} {line['outcome']}" for line in content(tmp_path)]
+    assert outcomes == ["0 answered", "1 errored", "3 errored", "4 truncated_reasoning"]
     later = write(tmp_path / "later.jsonl", *(answered(name[number], "B") for number in (0, 2, 5)))
     assert import_batch(run_in(tmp_path), items, [later]) == {"new": 2, "known": 1, "expired": 0}
     assert content(tmp_path)[0]["text"] == "A"
@@ -111,13 +86,10 @@ def test_failed_expired_and_missing_ones_are_told_apart_and_mended_later(tmp_pat
 
 def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: Path) -> None:
     items = open_items(2)
-    output = write(
-        tmp_path / "out.jsonl", *(answered(name, "A") for name in names(tmp_path, items))
-    )
+    found = [answered(name, "A") for name in names(tmp_path, items)]
     changed = [items[0], Sample("item-001", [{"role": "user", "content": "another"}], "open")]
-    with pytest.raises(UserError, match="1 answers belong to none of the items"):
-        import_batch(run_in(tmp_path), changed, [output])
-    unnamed = write(tmp_path / "unnamed.jsonl", answered("", "A"))
-    with pytest.raises(UserError, match="1 answers belong to none of the items"):
-        import_batch(run_in(tmp_path), items, [unnamed])
+    for asked, lines in ((changed, found), (items, [answered("", "A")])):
+        output = write(tmp_path / "out.jsonl", *lines)
+        with pytest.raises(UserError, match="1 answers belong to none of the items"):
+            import_batch(run_in(tmp_path), asked, [output])
     assert content(tmp_path) == []

@@ -1,33 +1,23 @@
-"""Money: unknown is unknown, and a limit holds before it is passed, over whatever ends a run."""
+"""Money: prices, ledgers of what calls cost, and what ends a run in between.
+
+What runs cost, and the limit on it: rows of tables/endpoint_runs.yaml, read in test_inference_runs.
+"""
 
 from __future__ import annotations
 
 import json
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inference_runs import MODEL, QUICK, ask, content, lines, open_items
-from model_server import (
-    BAD_REQUEST,
-    BROKEN_JSON,
-    DROP,
-    HANG,
-    SERVER,
-    Body,
-    Fault,
-    Script,
-    model_server,
-    slow,
-)
-from tables import table
+from inference_runs import MODEL, QUICK, ask, content, open_items
+from model_server import HANG, Body, Fault, Script, model_server, slow
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.inference.cost import (
@@ -42,7 +32,7 @@ from medeval.inference.cost import (
 )
 from medeval.inference.openai_replies import read_completion
 from medeval.inference.run import RESPONSES, RunConfig
-from medeval.inference.types import Outcome, Usage
+from medeval.inference.types import Usage
 
 TABLES = table("cost")
 # A call of the tests' server has 100 tokens in and 10 out, at most 20: 0.1 and 0.2.
@@ -77,14 +67,11 @@ def test_what_is_no_count_is_unknown(count: object) -> None:
 
 
 @pytest.mark.parametrize("row", TABLES["files"])
-def test_a_file_of_prices_is_read_without_rounding_or_refused(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
+def test_prices_are_read_without_rounding_or_refused(tmp_path: Path, row: dict[str, Any]) -> None:
     path = tmp_path / row["name"]
     path.write_text(row["text"])
     if "said" in row:
-        with pytest.raises(UserError, match=row["said"]):
-            read_prices(path)
+        refused(row["said"], read_prices, path)
         return
     read = read_prices(path)
     found = [read.of(f"https://{host}/v1", "a") for host in ("models.example.org", "other.org")]
@@ -92,108 +79,7 @@ def test_a_file_of_prices_is_read_without_rounding_or_refused(
     assert read.of("https://other.org/v1", "b") is None
 
 
-# What a run costs
-
-
-def test_an_unknown_price_and_uncounted_tokens_make_the_cost_unknown(tmp_path: Path) -> None:
-    with model_server() as server:
-        known = ask(server.url, tmp_path / "known", open_items(4), priced()).progress
-        unknown = ask(server.url, tmp_path / "unknown", open_items(4)).progress
-    with model_server(Script(usage=None)) as server:
-        uncounted = ask(server.url, tmp_path / "uncounted", open_items(3), priced()).progress
-    assert known.as_json()["cost"] == str(4 * COST)
-    assert (known.input_tokens, known.output_tokens) == (400, 40)
-    assert (unknown.as_json()["cost"], unknown.spent.unknown) == (None, 4)
-    assert [line["cost"] for line in lines(tmp_path / "unknown")] == [None] * 4
-    counted = uncounted.spent.unknown, uncounted.uncounted
-    assert (uncounted.as_json()["cost"], *counted) == (None, 3, 3)
-
-
-@pytest.mark.parametrize(("fault", "cost"), [(DROP, None), (SERVER, str(COST))])
-def test_a_broken_connection_may_have_cost_something_and_a_failed_one_did_not(
-    tmp_path: Path, fault: Fault, cost: str | None
-) -> None:
-    with model_server(Script(lambda body, before: None if before else fault)) as server:
-        progress = ask(server.url, tmp_path, open_items(1), priced()).progress
-    assert progress.as_json()["cost"] == cost
-
-
-@pytest.mark.parametrize(
-    ("fault", "items", "limit", "attempts", "requests", "booked"),
-    [
-        (BROKEN_JSON, 1, 4 * MOST, 3, 4, 4),
-        (BROKEN_JSON, 1, 3 * MOST, 8, 3, 3),
-        (DROP, 50, 4 * MOST, 8, 4, 4),
-        # What is not billed costs nothing, also under a limit.
-        (BAD_REQUEST, 3, MOST, 8, 9, 0),
-    ],
-)
-def test_a_limit_outlasts_items_that_are_asked_again(
-    tmp_path: Path,
-    fault: Fault,
-    items: int,
-    limit: Decimal,
-    attempts: int,
-    requests: int,
-    booked: int,
-) -> None:
-    again = frozenset({Outcome.ERRORED})
-    retries = replace(QUICK, attempts=attempts)
-    with model_server(Script(lambda body, before: fault)) as server:
-        for _ in range(3):
-            options = priced(budget=Budget(limit), retries=retries, retry=again)
-            ended = ask(server.url, tmp_path, open_items(items), options, parameters=LIMITED)
-        assert server.seen.requests == requests
-    assert sums(ended.spent) == (0, booked, booked * MOST)
-    if booked:
-        assert kept_spending(tmp_path / RESPONSES) == ended.spent
-        assert f"exceed the limit of {limit}, of which {limit} is spent" in ended.stopped
-
-
-def test_without_prices_nothing_is_written_and_with_a_file_unknown_is_added(tmp_path: Path) -> None:
-    with model_server() as server:
-        ended = ask(server.url, tmp_path, open_items(2), parameters=LIMITED)
-        assert ended.spent is kept_spending(tmp_path / RESPONSES) is None
-        # Two calls of which nobody knew the price, then two that have one, then one without again.
-        ended = ask(server.url, tmp_path, open_items(4), priced(), parameters=LIMITED)
-        assert sums(ended.spent) == (2 * COST, 2, 2 * COST)
-        ended = ask(server.url, tmp_path, open_items(5), parameters=LIMITED)
-    assert sums(ended.spent) == (2 * COST, 3, 2 * COST)
-    path = tmp_path / "spent-responses.jsonl"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
 # The limit
-
-
-def test_a_limit_that_cannot_be_held_is_told_before_the_first_call(tmp_path: Path) -> None:
-    limit = Decimal(1)
-    with model_server() as server:
-        unknown = RunConfig(budget=Budget(limit))
-        with pytest.raises(UserError, match=r"price of tested-model .* is unknown"):
-            ask(server.url, tmp_path / "a", open_items(1), unknown, parameters=LIMITED)
-        with pytest.raises(UserError, match="max_tokens"):
-            ask(server.url, tmp_path / "b", open_items(1), priced(budget=Budget(limit)))
-        assert server.seen.connections == 0
-
-
-def test_a_limit_on_cost_is_never_passed_and_a_higher_one_goes_on(tmp_path: Path) -> None:
-    items, limit = open_items(40), 10 * COST
-
-    def run(limit: Decimal) -> Any:
-        options = priced(budget=Budget(limit), concurrency=8)
-        return ask(server.url, tmp_path, items, options, parameters=LIMITED)
-
-    with model_server(Script(lambda body, before: slow(0.01))) as server:
-        assert "exceed the limit" in run(limit).stopped
-        # The most of a call is above its cost, so the last may not fit, but those before it do.
-        assert 8 <= server.seen.requests <= 10
-        assert run(limit).stopped
-        assert server.seen.requests <= 10
-        ended = run(Decimal(9))
-    assert ended.stopped == ""
-    assert ended.progress.as_json()["cost"] == str(40 * COST)
-    assert len(content(tmp_path)) == 40
 
 
 def test_a_limit_is_shared_between_model_and_judge(tmp_path: Path) -> None:
@@ -209,22 +95,11 @@ def test_a_limit_is_shared_between_model_and_judge(tmp_path: Path) -> None:
 # What ends a run in between
 
 
-KILLED = """
-import sys
-sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
-from pathlib import Path
-from inference_runs import ask, open_items
-from test_inference_cost import LIMITED, MOST, Budget, priced
-options = priced(budget=Budget(9 * MOST), concurrency=2)
-ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED)
-"""
-
-
 @pytest.mark.slow
 def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: Path) -> None:
     with model_server(Script(lambda body, before: HANG)) as server:
         words = [str(Path(__file__).parent), server.url, str(tmp_path)]
-        process = subprocess.Popen([sys.executable, "-c", KILLED, *words])
+        process = subprocess.Popen([sys.executable, "-c", TABLES["killed"], *words])
         deadline = time.monotonic() + 60
         while server.seen.requests < 2:
             assert process.poll() is None
@@ -235,21 +110,8 @@ def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: P
     assert sums(kept_spending(tmp_path / RESPONSES)) == (0, 2, 2 * MOST)
 
 
-def test_a_run_from_before_is_charged_with_what_its_lines_say(tmp_path: Path) -> None:
-    with model_server() as server:
-        ask(server.url, tmp_path, open_items(3), priced(), parameters=LIMITED)
-        (tmp_path / "spent-responses.jsonl").unlink()
-        assert charged_in(tmp_path) == 3 * COST
-        options = priced(budget=Budget(3 * COST + MOST))
-        ended = ask(server.url, tmp_path, open_items(9), options, parameters=LIMITED)
-        assert server.seen.requests == 4  # a second one could cost more than is left
-    assert sums(ended.spent) == (4 * COST, 0, 4 * COST)
-
-
 @pytest.mark.parametrize(("beside", "charged"), TABLES["folders"])
-def test_what_is_spent_in_a_folder_is_that_of_all_its_journals(
-    tmp_path: Path, beside: str | None, charged: str
-) -> None:
+def test_all_journals_of_a_folder_count(tmp_path: Path, beside: str | None, charged: str) -> None:
     (tmp_path / "judging-2").mkdir()
     for name, cost in (("", "1"), ("judgments-a", "0.5"), ("judging-2/judgments", "0.25")):
         path = tmp_path / f"{name or 'responses'}.jsonl"
@@ -265,8 +127,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     path = tmp_path / "spent-responses.jsonl"
     path.write_text(text.replace("\\n", "\n"))
     if spent is None:
-        with pytest.raises(UserError, match=r"spent-responses\.jsonl, line 2"):
-            kept_spending(tmp_path / RESPONSES)
+        refused(r"spent-responses\.jsonl, line 2", kept_spending, tmp_path / RESPONSES)
         return
     cost, unknown, charged = spent
     with CostLedger(tmp_path / RESPONSES, ()) as ledger:
@@ -275,9 +136,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(
     assert path.read_text().endswith('}\n{"call":2,"cost":"0.1","charged":"0.1"}\n')
 
 
-def test_what_cannot_be_written_is_told_before_the_next_call_and_loses_no_reply(
-    tmp_path: Path,
-) -> None:
+def test_what_cannot_be_written_is_told_before_the_next_call(tmp_path: Path) -> None:
     with model_server() as server:
         # It cannot be made there, as on a disk without room.
         (tmp_path / "spent-responses.jsonl").symlink_to(tmp_path / "nowhere" / "file")
@@ -297,16 +156,13 @@ def failing(error: Exception) -> Callable[[Any, str], bool]:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), UserError("no"), RuntimeError("no")])
-def test_replies_under_way_are_kept_when_one_cannot_be_read(
-    tmp_path: Path, error: Exception
-) -> None:
+def test_replies_under_way_are_kept_if_one_cannot_be_read(tmp_path: Path, error: Exception) -> None:
     def fault(body: Body, before: int) -> Fault | None:
         return None if "item-003" in json.dumps(body) else slow(0.3)
 
     options = priced(can_read=failing(error), concurrency=4)
     with model_server(Script(fault)) as server:
-        with pytest.raises(type(error), match="no"):
-            ask(server.url, tmp_path, open_items(4), options)
+        refused("no", ask, server.url, tmp_path, open_items(4), options, error=type(error))
         assert [line["outcome"] for line in content(tmp_path)] == [*["answered"] * 3, "unparsed"]
         ask(server.url, tmp_path, open_items(4), priced())
         assert server.seen.requests == 4

@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows_of
 
-from medeval.inference.errors import (
-    FOR_ALL,
-    PASSING,
-    Failure,
-    failure_of_response,
-)
+from medeval.inference.errors import FOR_ALL, PASSING, Failure, failure_of_response
 from medeval.inference.openai_replies import read_reply
 from medeval.inference.types import Reply
 

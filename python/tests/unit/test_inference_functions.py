@@ -29,9 +29,7 @@ def test_neighbours_of_the_same_name_are_not_mistaken_for_each_other(tmp_path: P
     assert sys.path == before
 
 
-def test_what_stands_in_an_environment_below_stays_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_environment_has_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = tmp_path / ".venv" / "packages"
     packages.mkdir(parents=True)
     (packages / "installed_one.py").write_text("", encoding="utf-8")

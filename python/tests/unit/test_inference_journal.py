@@ -6,25 +6,24 @@ import copy
 import json
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference_runs import QUICK, ask, content, open_items
+from inference_runs import QUICK, Dialogue, ask, content, open_items, run_of
 from judging_runs import GOOD, judge_at, judged, judging, subjects
 from model_server import Script, model_server
-from tables import table
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
-from medeval.inference.types import AskModel, Finished, Outcome, Request, Sample
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers
+from medeval.inference.types import Outcome, Request, Sample
 
 TABLES = table("journal")
 WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
@@ -86,27 +85,18 @@ def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
     path.write_bytes(whole + b'{"item":"' + b"x" * 2_500_000)
     with Journal(path) as journal:
         assert len(list(journal.lines())) == 1
-        with pytest.raises(UserError, match="Another run"):
-            Journal(path)
+        refused("Another run", Journal, path)
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (whole, 0o600)
 
 
-@pytest.mark.parametrize(
-    ("broken", "told"),
-    [
-        *((text, "line 2: not a line of a journal") for text in (b"not json", b"[]", b"")),
-        (b'{"item":"b"}', "line 2: not a line of a journal"),
-        (as_file(line("a")).strip(), r"line 2: item 'a' .* twice"),
-    ],
-)
-def test_a_broken_line_in_the_midst_is_told_by_number(
-    tmp_path: Path, broken: bytes, told: str
-) -> None:
+@pytest.mark.parametrize("broken", [b"not json", b"[]", b"", b'{"item":"b"}', None])
+def test_a_broken_line_in_the_midst_is_told_by_number(tmp_path: Path, broken: bytes | None) -> None:
     path = tmp_path / "j"
-    before = as_file(line("a")) + broken + b"\n" + as_file(line("c"))
+    first, last = as_file(line("a")), as_file(line("c"))
+    before = first + (first if broken is None else broken + b"\n") + last
     path.write_bytes(before)
-    with pytest.raises(UserError, match=told):
-        Journal(path)
+    told = "item 'a' .* twice" if broken is None else "not a line of a journal"
+    refused(f"line 2: {told}", Journal, path)
     assert path.read_bytes() == before
 
 
@@ -146,24 +136,17 @@ def test_the_key_is_of_all_that_decides_the_answer_and_of_nothing_else() -> None
     ("name", "text", "said"),
     [("responses.jsonl", "", r"no run\.json"), ("run.json", "{", "not the record of a run")],
 )
-def test_a_folder_that_is_no_run_is_refused(
-    tmp_path: Path, name: str, text: str, said: str
-) -> None:
+def test_a_folder_of_no_run_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=said):
-        Run(tmp_path, {"model": "m"})
+    refused(said, Run, tmp_path, {"model": "m"})
 
 
 def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_path: Path) -> None:
     before = {**WHERE, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
     Run(tmp_path, before, about={"code_version": "0.1"}).update("learned", {"temperature": ""})
     assert Run(tmp_path, before, about={"code_version": "0.2"}).learned == {"temperature": ""}
-    with pytest.raises(UserError) as refusal:
-        Run(tmp_path, {**WHERE, "parameters": {"seed": 2}, "prompt_version": "2"})
-    assert (
-        'parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "1",'
-        ' now "2"' in str(refusal.value)
-    )
+    said = "parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "
+    refused(said + '"1", now "2"', Run, tmp_path, {**WHERE, **TABLES["changed_settings"]})
     path = tmp_path / "run.json"
     learned = {"settings": before, "learned": {"temperature": ""}, "code_version": "0.1"}
     assert json.loads(path.read_text()) == learned
@@ -174,16 +157,13 @@ def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_p
 
 
 @pytest.mark.parametrize(("place", "value"), TABLES["faults"])
-def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
-    tmp_path: Path, place: str, value: Any
-) -> None:
+def test_a_field_of_no_form_is_named_and_not_shown(tmp_path: Path, place: str, value: Any) -> None:
     path, whole = tmp_path / RESPONSES, as_file(TABLES["line"])
     torn = as_file(changed({**TABLES["line"], "item": "b"}, place, value))
     path.write_bytes(whole + torn)
     for read in (lambda: list(read_journal(path)), lambda: Journal(path)):
-        with pytest.raises(UserError, match=rf"line 2: .*\({place}: ") as told:
-            read()
-        assert "XANTHIPPE" not in str(told.value)
+        told = refused(rf"line 2: .*\({place}: ", read)
+        assert "XANTHIPPE" not in told
     path.write_bytes(whole + torn[:-1])  # torn, it is dropped
     assert [line["item"] for line in read_journal(path)] == ["a"]
 
@@ -194,9 +174,7 @@ def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*TABLES["line"]]), inner),
     )
 )
-def test_whatever_a_line_is_it_is_read_or_told(
-    tmp_path_factory: pytest.TempPathFactory, value: Any
-) -> None:
+def test_any_line_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     path = tmp_path_factory.mktemp("journal") / "j"
     for each in (value, *({**TABLES["line"], name: value} for name in TABLES["line"])):
         path.write_bytes(as_file(each))
@@ -223,8 +201,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
             lambda: ask(server.url, tmp_path, items, again),
         ]
         for read in reads:
-            with pytest.raises(UserError, match=RESPONSES + ", " + where):
-                read()
+            refused(RESPONSES + ", " + where, read)
         assert path.read_bytes() == edited
         assert server.seen.requests == 3
         # What the message says to do helps.
@@ -235,23 +212,9 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
     assert content(tmp_path) == before
 
 
-class Twice:
-    """A conversation of two turns."""
-
-    opening = Sample("talk", [{"role": "user", "content": "first"}], "open")
-
-    async def play(self, ask: AskModel) -> Finished:
-        first = await ask(self.opening)
-        assert first.completion is not None
-        said = {"role": "user", "content": f"second after {first.completion.text}"}
-        second = await ask(replace(self.opening, messages=[*self.opening.messages, said]))
-        assert second.completion is not None
-        return Finished(second.outcome, second.completion.text)
-
-
 def talk(folder: Path) -> None:
     provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
-    Run(folder, settings_of(provider, ""), provider).execute([Twice()], RunConfig())
+    run_of(folder, provider).execute([Dialogue("talk")], RunConfig())
 
 
 def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_path: Path) -> None:
@@ -261,8 +224,7 @@ def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_p
     for place, value in (("outcome", "postponed"), ("measured", "gone"), ("turn", "1")):
         answers.unlink(missing_ok=True)  # so that the turns are read again
         edit(steps, 2, place, value)
-        with pytest.raises(UserError, match=rf"{STEPS}, line 2: not a line .*\({place}: "):
-            talk(tmp_path)
+        refused(rf"{STEPS}, line 2: not a line .*\({place}: ", talk, tmp_path)
         steps.write_bytes(turns)
     for place in ("fingerprint", "reasoning", "measured.charged"):
         edit(steps, 1, place, "gone")
@@ -280,7 +242,5 @@ def test_an_edited_journal_of_judgments_is_told(tmp_path: Path) -> None:
         judged(server.url, tmp_path, listed)
         edit(tmp_path / "judgments.jsonl", 3, "cost", "gone")
         where = r"judgments\.jsonl, line 3: not a line of a journal \(cost: "
-        with pytest.raises(UserError, match=where):
-            judged(server.url, tmp_path, listed)
-        with pytest.raises(UserError, match=where):
-            judging(listed, [judge_at(server.url)], tmp_path).results()
+        refused(where, judged, server.url, tmp_path, listed)
+        refused(where, judging(listed, [judge_at(server.url)], tmp_path).results)

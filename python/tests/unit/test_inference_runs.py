@@ -6,12 +6,12 @@ import asyncio
 import json
 import random
 import signal
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ import pytest
 from inference_runs import (
     MODEL,
     QUICK,
+    TURNS,
+    Dialogue,
     ask,
     content,
     lines,
@@ -29,13 +31,7 @@ from inference_runs import (
     usual_answer,
 )
 from model_server import (
-    BROKEN_JSON,
-    CUT,
-    DROP,
-    ERROR_IN_BODY,
-    LIMIT,
-    LIMIT_FOR_NOW,
-    OVERLOADED,
+    PASSING_FAULTS,
     SERVER,
     Body,
     Fault,
@@ -46,76 +42,21 @@ from model_server import (
     model_server,
     slow,
 )
-from tables import rows_of
+from tables import rows_of, table
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, Price, Prices
-from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.cost import Budget, Price, Prices, kept_spending
+from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.tokens import ServerTokens
-from medeval.inference.types import AskModel, Episode, Finished, Outcome, Sample
-
-TURNS = 4
-
-
-@dataclass(frozen=True)
-class Dialogue:
-    """An episode whose every question depends on the answer before.
-
-    It ends where a tool is called; it fails of itself with the kind in `fails`; a conversation
-    that is too long is unparsed, or errored if that is how it is to end.
-    """
-
-    id: str
-    data_class: str | None = "open"
-    sample: int = 0
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    fails: str = ""
-    too_long: str = "unparsed"
-
-    @property
-    def opening(self) -> Sample:
-        first = [{"role": "user", "content": f"{self.id} turn 0"}]
-        return Sample(self.id, first, self.data_class, self.sample, self.parameters)
-
-    async def play(self, ask: AskModel) -> Finished:
-        if self.fails:
-            raise CallFailedError(Failure(Kind(self.fails)))
-        messages = list(self.opening.messages)
-        text = ""
-        for number in range(TURNS):
-            turn = await ask(replace(self.opening, messages=messages))
-            if turn.completion is None and self.too_long == "errored":
-                return Finished(Outcome.ERRORED, failure=Failure(Kind.REQUEST, code=TOO_LONG))
-            if turn.completion is None:
-                return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
-            if turn.completion.tool_calls:
-                called = [call.name for call in turn.completion.tool_calls]
-                return Finished(turn.outcome, record={"called": called})
-            text = turn.completion.text
-            messages = [
-                *messages,
-                {"role": "assistant", "content": text},
-                {"role": "user", "content": f"{self.id} turn {number + 1} after {text}"},
-            ]
-        return Finished(Outcome.ANSWERED, text, record={"asked": TURNS})
-
+from medeval.inference.types import Episode, Outcome, Sample
 
 # What a start of a run is given; the rest of a row is expected of it.
 GIVEN = {
-    *(
-        "items",
-        "dialogues",
-        "prompts",
-        "system",
-        "data_class",
-        "asks",
-        "fails",
-        "too_long",
-        "reads",
-    ),
-    *("rules", "parameters", "concurrency", "attempts", "timeout", "retry", "max_cost", "declared"),
+    *("items", "dialogues", "prompts", "system", "data_class", "asks", "fails", "too_long"),
+    *("reads", "rules", "parameters", "concurrency", "attempts", "timeout", "retry"),
+    *("max_cost", "priced", "declared"),
 }
 
 
@@ -138,21 +79,16 @@ def hold(
     server.script = RuledEndpoint([*given.get("rules", []), {"text": "A"}]).script
     for name in expected.pop("forget", []):
         (folder / name).unlink()
-    asked = server.seen.requests
+    for name in expected.pop("blocked", []):
+        (folder / name).mkdir()
+    asked, connected = server.seen.requests, server.seen.connections
     before = content(folder) if (folder / RESPONSES).exists() else []
     declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
     gate = DataUseGuard(declared if given.get("declared") else {}, folder / AUDIT)
     found: dict[str, Any] = {"raises": "", "stopped": ""}
+    model = {"parameters": given.get("parameters"), "timeout": given.get("timeout", 5.0)}
     try:
-        ended = ask(
-            server.url,
-            folder,
-            samples_of(given),
-            config_of(given),
-            gate,
-            parameters=given.get("parameters"),
-            timeout=given.get("timeout", 5.0),
-        )
+        ended = ask(server.url, folder, samples_of(given), config_of(given), gate, **model)
     except UserError as error:
         found["raises"] = str(error)
     else:
@@ -161,21 +97,30 @@ def hold(
         found["counts"] = {name: count for name, count in counts.items() if count}
         found["errors"] = dict(ended.progress.errors)
         found |= {"before": ended.progress.before, "cost": str(ended.progress.spent.known)}
+        found["uncounted"], spent = ended.progress.uncounted, ended.spent
+        found["spent"] = spent and [str(spent.cost), spent.unknown, str(spent.charged)]
+        assert kept_spending(folder / RESPONSES) == spent
+        assert not (spent and "max_cost" in given) or spent.charged <= given["max_cost"]
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
         assert told in found[name]
         assert bool(told) == bool(found[name])
-    written = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    written = "".join(path.read_text(encoding="utf-8") for path in files)
     assert expected.pop("nowhere", "\0") not in written + found["raises"] + found["stopped"]
     assert expected.pop("kept", "") in written
     found["requests"] = server.seen.requests - asked
-    assert found["requests"] <= expected.pop("at_most", 1_000)
+    found["connections"] = server.seen.connections - connected
+    assert expected.pop("at_least", 0) <= found["requests"] <= expected.pop("at_most", 1_000)
     assert_has(server.seen.bodies[-1:], expected.pop("sent", []))
     journal = content(folder)
     assert_has(journal, expected.pop("lines", []))
     found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
     found |= {"last": [line["item"] for line in lines(folder)][-1:]}
     found["reasons"] = [each for line in journal if (each := line.get("episode", {}).get("reason"))]
+    audit = read_lines(folder / AUDIT) if (folder / AUDIT).is_file() else []
+    found["audit"] = sorted(f"{line['data_class']} {line['ground']}" for line in audit)
     found["learned"] = run_record(folder)["learned"]
     found["recorded"] = run_record(folder).get("errored", {})
     found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]
@@ -198,14 +143,17 @@ def assert_has(found: Any, expected: Any) -> None:
 
 def samples_of(given: Mapping[str, Any]) -> Iterator[Sample | Episode]:
     """Yield what is asked: of a number so many, and of names each; `a/1` is a further sample."""
-    of_all = {"data_class": given.get("data_class", "open"), "parameters": given.get("asks", {})}
+    closed = given.get("data_class", "open")
+    by_name = closed if isinstance(closed, dict) else {}
+    of_all = {"data_class": "open" if by_name else closed, "parameters": given.get("asks", {})}
     system = [{"role": "system", "content": given["system"]}] if "system" in given else []
     prompts = [(f"{number:03}", prompt) for number, prompt in enumerate(given.get("prompts", ()))]
     prompts += [(name, f"question {name}") for name in names_of(given.get("items", 0), "item")]
     for name, prompt in prompts:
         item, _, sample = name.partition("/")
         messages = [*system, {"role": "user", "content": prompt}]
-        yield Sample(item, messages, sample=int(sample or 0), **of_all)
+        its = {"data_class": by_name[name]} if name in by_name else {}
+        yield Sample(item, messages, sample=int(sample or 0), **{**of_all, **its})
     for name in names_of(given.get("dialogues", 0), "case"):
         item, _, sample = name.partition("/")
         fails, too_long = given.get("fails", {}).get(name, ""), given.get("too_long", "unparsed")
@@ -225,7 +173,7 @@ def config_of(given: Mapping[str, Any]) -> RunConfig:
         retries=RetryPolicy(given.get("attempts", 8), first_wait=0.01, longest_wait=0.05),
         retry=frozenset(map(Outcome, given.get("retry", ()))),
         can_read=(lambda item, answer: answer in ("A", "C")) if given.get("reads") else None,
-        prices=Prices(price=(price,)) if limit else Prices(),
+        prices=Prices(price=(price,)) if given.get("priced", limit) else Prices(),
         budget=Budget(Decimal(limit) if limit else None),
     )
 
@@ -245,16 +193,11 @@ def without(line: dict[str, Any], left_out: str) -> dict[str, Any]:
     return {name: value for name, value in line.items() if name != left_out}
 
 
-FAULTS = (
-    *(LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED),
-    *(DROP, CUT, BROKEN_JSON, ERROR_IN_BODY, slow(0.05)),
-)
-
-
 @pytest.mark.parametrize("turns", [1, TURNS])
 def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turns: int) -> None:
     chance = random.Random(7)
-    script = Script(lambda body, before: chance.choice(FAULTS) if chance.random() < 0.2 else None)
+    faults = (*PASSING_FAULTS, slow(0.05))
+    script = Script(lambda body, before: chance.choice(faults) if chance.random() < 0.2 else None)
     items = open_items(160 // turns)
     samples = items if turns == 1 else [Dialogue(item.id) for item in items]
     with model_server(script) as server:
@@ -278,30 +221,15 @@ def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turn
     assert len((tmp_path / AUDIT).read_text().splitlines()) == 160 + ended.progress.retries
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
-from inference_runs import QUICK, ask
-from medeval.inference.run import RunConfig
-from test_inference_runs import samples_of
-samples = samples_of({sys.argv[4]: 40})
-ask(sys.argv[2], Path(sys.argv[3]), samples, RunConfig(concurrency=4, retries=QUICK))
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "file"), [("items", RESPONSES), ("dialogues", STEPS)])
-def test_a_killed_run_goes_on_in_the_turn_where_it_was(
-    tmp_path: Path, kind: str, file: str
-) -> None:
+def test_a_killed_run_goes_on_in_its_turn(tmp_path: Path, kind: str, file: str) -> None:
     chance = random.Random(3)
     script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     with model_server(script) as server:
-        tests = str(Path(__file__).parent)
-        command = [sys.executable, "-c", KILLED, tests, server.url, str(killed), kind]
-        process = subprocess.Popen(command)
+        words = [str(Path(__file__).parent), server.url, str(killed), kind]
+        process = subprocess.Popen([sys.executable, "-c", table("journal")["killed"], *words])
         journal = killed / file
         deadline = time.monotonic() + 60
         while not (journal.exists() and journal.read_bytes().count(b"\n") >= 18):
@@ -322,21 +250,6 @@ def test_a_killed_run_goes_on_in_the_turn_where_it_was(
     assert len(content(killed)) == 40
     assert content(killed) == content(undisturbed)
     assert turns_in(killed) == turns_in(undisturbed)
-
-
-def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
-        if progress.ledger.asked == 5:
-            raise KeyboardInterrupt
-
-    items = open_items(12)
-    options = RunConfig(retries=QUICK, concurrency=3, on_progress=interrupt)
-    with model_server() as server:
-        with pytest.raises(KeyboardInterrupt):
-            ask(server.url, tmp_path, items, options)
-        assert len(lines(tmp_path)) == 5
-        ended = ask(server.url, tmp_path, items)
-    assert (ended.progress.before, ended.progress.ledger[Outcome.ANSWERED]) == (5, 12)
 
 
 def test_items_are_read_as_they_are_needed_and_a_broken_one_ends_the_run(tmp_path: Path) -> None:
@@ -386,14 +299,9 @@ def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path)
         all_slots.wait(timeout=30)
         return None
 
+    options = RunConfig(concurrency=4, retries=QUICK)
     with model_server(Script(fault)) as server:
-        ended = ask(
-            server.url,
-            tmp_path,
-            open_items(12),
-            RunConfig(concurrency=4, retries=QUICK),
-            timeout=60.0,
-        )
+        ended = ask(server.url, tmp_path, open_items(12), options, timeout=60.0)
     assert ended.progress.ledger[Outcome.ANSWERED] == 12
 
 

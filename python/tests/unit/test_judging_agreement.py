@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from judging_runs import (
 )
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
-from tables import table
+from tables import refused, table
 
 from medeval.errors import UserError
 from medeval.judging.agreement import (
@@ -38,11 +39,8 @@ from medeval.judging.audit import audit, length_bias
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")
-WIDE = "id,sample,rater,accuracy,completeness,clarity\n"
-# Shrout and Fleiss 1979, table 2: six targets, four judges. Krippendorff, Computing Krippendorff's
-# Alpha-Reliability (2011), section C: four observers.
-PUBLISHED = table("agreement")
-SHROUT_FLEISS, KRIPPENDORFF = PUBLISHED["shrout_fleiss"], PUBLISHED["krippendorff"]
+TABLES = table("agreement")
+SHROUT_FLEISS, KRIPPENDORFF = TABLES["shrout_fleiss"], TABLES["krippendorff"]
 
 
 def array(rows: Any) -> Any:
@@ -136,17 +134,7 @@ def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
 
 
 def test_length_bias_is_the_rank_correlation_of_scipy(tmp_path: Path) -> None:
-    # Longer answers are better here, and the score follows how good they are, not how long.
-    reference = "alpha beta gamma"
-    scores = {
-        "alpha": 2,
-        "alpha beta": 3,
-        "alpha beta word word word": 2,
-        "alpha beta gamma": 5,
-        "alpha beta gamma word": 4,
-        "gamma word word word": 3,
-        "word word word word word": 1,
-    }
+    reference, scores = "alpha beta gamma", TABLES["lengths"]
     listed = [subject(answer, answer, reference=reference) for answer in scores]
     judge = function_judge("mine", lambda answer, marker: verdict(*[scores[answer]] * 2, 3))
     rows = length_bias(judging(listed, [judge], tmp_path).run())
@@ -173,20 +161,11 @@ def read(folder: Path, text: str) -> HumanRatings:
 
 
 def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
-    wide = read(tmp_path, f"{WIDE}a,,Ann,4,,5\na,,Bob,3,2,1\nb,1,Ann,1,2.5,3\n")
-    long = read(
-        tmp_path,
-        "item,dimension,score,rater,sample\na,accuracy,4,Ann,0\na,clarity,5,Ann,0\n"
-        "a,accuracy,3,Bob,0\na,completeness,2,Bob,0\na,clarity,1,Bob,0\nb,accuracy,1,Ann,1\n"
-        "b,completeness,2.5,Ann,1\nb,clarity,3,Ann,1\nb,clarity,,Bob,1\n",
-    )
-    for found in (wide, long):
+    for found in (read(tmp_path, TABLES[form]) for form in ("wide", "long")):
         assert (found.raters, found.answers) == (("Ann", "Bob"), (("a", 0), ("b", 1)))
         scores = found.matrix([("b", 1), ("none", 0), ("a", 0)], "completeness")
         assert np.array_equal(scores, [[2.5, NAN], [NAN, NAN], [NAN, 2]], equal_nan=True)
-    # One rater needs no name, and a spreadsheet may have written the file.
-    text = '\ufeffexample_id,clarity,comment\r\n"a, b",5,"good,\r\nnearly"\r\n,,\r\nc,1,\r\n'
-    assert read(tmp_path, text).answers == (("a, b", 0), ("c", 0))
+    assert read(tmp_path, TABLES["of_a_spreadsheet"]).answers == (("a, b", 0), ("c", 0))
 
 
 # The text of a file, and what is said of it.
@@ -195,10 +174,9 @@ WRONG = json.loads((READERS / "ratings.json").read_text("utf-8"))
 
 @pytest.mark.parametrize(("text", "said"), WRONG)
 def test_what_cannot_be_meant_is_named_with_its_place(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError) as raised:
-        read(tmp_path, text)
-    assert str(tmp_path / "ratings.csv") in str(raised.value)
-    assert said in str(raised.value)
+    raised = refused("", read, tmp_path, text)
+    assert str(tmp_path / "ratings.csv") in raised
+    assert said in raised
 
 
 def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> None:
@@ -209,22 +187,16 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
         audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
     assert not asked
     (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
-    with pytest.raises(UserError, match="is not text in UTF-8"):
-        read_human_ratings(tmp_path / "latin.csv", RUBRIC)
+    refused("is not text in UTF-8", read_human_ratings, tmp_path / "latin.csv", RUBRIC)
 
 
-def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_each(
-    tmp_path: Path,
-) -> None:
-    mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), verdict(5, 5, 5)]
-    strict = [verdict(3, 2, 2), verdict(2, 2, 2), verdict(2, 2, 2), "no verdict"]
-    jury = [by_answer("mild", mild), by_answer("strict", strict)]
-    human = read(
-        tmp_path,
-        f"{WIDE}case-000,,Ann,4,3,4\ncase-000,,Bob,4,3,2\ncase-001,,Ann,3,3,3\n"
-        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n"
-        "blank,,Ann,1,1,1\n",
-    )
+def test_judges_and_their_mean_are_compared_with_people(tmp_path: Path) -> None:
+    replies = {
+        name: [verdict(*scores) if scores else "no verdict" for scores in TABLES[name]]
+        for name in ("mild", "strict")
+    }
+    jury = [by_answer(*judge) for judge in replies.items()]
+    human = read(tmp_path, TABLES["people"])
     # An answer that no judge was shown is compared with nobody.
     listed = [*subjects(4), subject("blank", " "), subject("unrated", " ")]
     report = human_agreement(judging(listed, jury, tmp_path).run(), human)
@@ -232,22 +204,10 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     assert [report[name] for name in counts] == [2, 6, 5, 1]
     assert "Ann" not in str(report)
     rows = {(row["criterion"], row["who"], row["with"]): row for row in report["agreement"]}
-    for criterion, who, other, answers, exact in (
-        # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
-        ("accuracy", "mild", "raters' mean", 4, 0.5),
-        # With Ann on four answers: 5-4, 4-3, 2-2, 5-5; with Bob on two: 5-4, 4-4.
-        ("accuracy", "mild", "each rater", 4, 3 / 6),
-        # A judge without a verdict on an answer is not compared on it.
-        ("accuracy", "strict", "raters' mean", 3, 1 / 3),
-        # The jury's mean: 4, 3, 2, 5.
-        ("accuracy", "the jury's mean", "raters' mean", 4, 0.75),
-        # The people among themselves, on two answers: 4-4, 3-4.
-        ("accuracy", "each rater", "other raters", 2, 0.5),
-        # The reward in points of the scale, Ann and Bob 11/3 and 3, 3 and 4, 2, 5; the jury's 10/3.
-        ("reward", "the jury's mean", "raters' mean", 4, 0.75),
-    ):
+    for criterion, who, other, answers, exact in TABLES["compared"]:
         row = rows[criterion, who, other]
-        assert (row["answers"], row["exact"]["value"]) == (answers, pytest.approx(exact)), row
+        share = pytest.approx(float(Fraction(exact)))
+        assert (row["answers"], row["exact"]["value"]) == (answers, share), row
     for criterion in ("accuracy", "reward"):
         assert rows[criterion, "mild", "raters' mean"]["within_1"]["value"] == 1.0
 

@@ -7,19 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judging_runs import (
-    GOOD,
-    RUBRIC,
-    function_judge,
-    judging,
-    subjects,
-    verdict,
-)
+from judging_runs import GOOD, function_judge, judging, subjects, verdict
+from tables import table
 
-from medeval.errors import UserError
 from medeval.inference.types import Sample
 from medeval.judging.audit import PARTS, audit
-from medeval.judging.jury import Judge, rule_reply
+from medeval.judging.jury import Judge
 from medeval.judging.prompt import (
     SHIPPED_ATTACKS,
     WEAK_ANSWERS,
@@ -113,39 +106,16 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
     found = {
         (row["effect"], row["criterion"], row["figure"]): row["value"] for row in report["effects"]
     }
-    for effect, criterion, *figures in (
-        ("answer_first", "accuracy", -2.0, 2.0, 0.0),
-        ("answer_first", "clarity", 0.0, 0.0, 1.0),
-        ("criteria_reversed", "accuracy", 0.0, 0.0, 1.0),
-        ("no_reference", "accuracy", 0.0, 0.0, 1.0),
-    ):
+    for effect, criterion, figures in table("judging")["order_effects"]:
         names = ("change", "absolute_change", "unchanged")
         assert [found[effect, criterion, name] for name in names] == figures
     assert report["not_done"] == {"agreement": "there is one judge; agreement needs two"}
     assert (report["exit_code"], report["warnings"]) == (0, [])
 
 
-def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_not(
-    tmp_path: Path,
-) -> None:
-    asked = []
-
-    def count(item: Sample) -> str:
-        asked.append(item)
-        return rule_reply(RUBRIC, item)
-
-    one = judging(subjects(6), [Judge("one", function=count), Judge("local")], tmp_path, repeats=2)
-    report = audit(one)
-    effects = {row["part"] for row in report["effects"]}
-    assert {*PARTS} == effects | {"agreement", "attacks"}
-    assert {"agreement", "attacks"} < report.keys()
-    made = len(asked)
-    assert audit(one) == report
-    # What was judged for the run itself is not judged again for the audit.
-    one.run()
-    assert len(asked) == made
-    with pytest.raises(UserError, match="no part 'taste'"):
-        audit(one, parts=["taste"])
+def test_the_rule_has_nothing_to_say_without_a_reference(tmp_path: Path) -> None:
+    report = audit(judging(subjects(2), [Judge("local")], tmp_path), parts=["reference"])
+    assert (report["effects"], report["exit_code"]) == ([], 0)
 
 
 def test_the_example_of_the_page_runs(

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import READERS, RUBRIC, subject
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.judging.prompt import (
     ANSWER_FIRST,
     CRITERIA_REVERSED,
@@ -21,7 +20,6 @@ from medeval.judging.prompt import (
     STANDARD,
     JudgePrompt,
     Subject,
-    Variant,
     blocks_in,
     escape,
     injection_signs,
@@ -44,9 +42,7 @@ def text_of(prompt: JudgePrompt, of: Subject) -> str:
 
 
 @given(*[st.lists(st.one_of(st.text(), ODD)).map("\n".join)] * 3)
-def test_whatever_the_texts_are_the_blocks_can_be_told_apart(
-    question: str, answer: str, reference: str
-) -> None:
+def test_blocks_of_any_texts_can_be_told_apart(question: str, answer: str, reference: str) -> None:
     asked = Subject("x", question, f"a {answer}", reference, "open")
     if asked.blank_reason:
         return
@@ -104,18 +100,12 @@ def test_thinking_never_reaches_a_judge() -> None:
     assert blocks_in(PROMPT.messages(thought, 0))["answer"] == "the plan"
 
 
-@pytest.mark.parametrize(
-    ("variant", "parts"),
-    [
-        (STANDARD, ["notes one", "reference one", "plan one"]),
-        (STANDARD, ["- accuracy:", "- completeness:", "- clarity:"]),
-        (ANSWER_FIRST, ["plan one", "reference one", "notes one"]),
-        (CRITERIA_REVERSED, ["- clarity:", "- completeness:", "- accuracy:"]),
-        (NO_REFERENCE, ["notes one", "plan one", "There is no reference answer"]),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_variants_show_the_same_in_another_order(variant: Variant, parts: list[str]) -> None:
+VARIANTS = {one.name: one for one in (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)}
+
+
+@pytest.mark.parametrize(("name", "parts"), TABLES["variants"])
+def test_variants_show_the_same_in_another_order(name: str, parts: list[str]) -> None:
+    variant = VARIANTS[name]
     text = text_of(JudgePrompt(RUBRIC, variant), subject("one"))
     assert sorted(parts, key=text.index) == parts
     is_without = variant is NO_REFERENCE
@@ -137,8 +127,7 @@ def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
 def test_a_rubric_that_cannot_be_meant(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in FORM
     (tmp_path / "own.yaml").write_text(FORM.replace(old, new))
-    with pytest.raises(UserError, match=f"own.yaml.*{said}"):
-        Rubric.read(tmp_path / "own.yaml")
+    refused(f"own.yaml.*{said}", Rubric.read, tmp_path / "own.yaml")
 
 
 def test_signs_of_an_answer_that_speaks_to_its_judge_and_of_ordinary_text() -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inference_runs import QUICK
 from judging_runs import (
     GOOD,
     QUICKLY,
@@ -26,9 +24,8 @@ from judging_runs import (
     verdict,
 )
 from model_server import Body, Script, model_server, prompt_of
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
@@ -79,9 +76,7 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize(("failing", "exit_code"), [(5, 0), (6, 1)])
-def test_more_than_one_in_twenty_not_ok_is_a_finding(
-    tmp_path: Path, failing: int, exit_code: int
-) -> None:
+def test_more_than_one_in_twenty_is_a_finding(tmp_path: Path, failing: int, exit_code: int) -> None:
     replies = [verdict(4, 3)] * failing + [GOOD] * (100 - failing)
     results = judging(subjects(100), [by_answer("mine", replies)], tmp_path).run()
     assert (results.exit_code, len(results.warnings)) == (exit_code, exit_code)
@@ -103,37 +98,13 @@ def test_results_of_other_answers_or_prompts_are_not_read(tmp_path: Path) -> Non
         ([one], None, "none", "there are no judgments"),
     ):
         changed = {} if variant is None else {"variant": variant}
-        with pytest.raises(UserError, match=said):
-            judging(listed, [judge], tmp_path / folder, **changed).results()
-
-
-def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:
-    with socket.socket() as taken, model_server(Script(reply=lambda body: GOOD)) as server:
-        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
-        dead = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        jury = [judge_at(server.url, "mild"), judge_at(dead, "dead"), judge_at(server.url, "mixed")]
-        run = replace(QUICKLY, concurrency=2)
-        results = judging(subjects(20), jury, tmp_path).run(run)
-        assert server.seen.requests == 40
-    assert {each.judges_used for each in results.subjects} == {2}
-    assert results.summary()["reward"]["value"] == pytest.approx(0.8)
-    assert "5 items in a row" in results.judges[1].stopped
-    # Not errors of the answers: they are still to be judged.
-    assert results.judges[1].progress.ledger.asked == 0
-    assert {each.judgments[1]["reason"] for each in results.subjects} == {"not_asked"}
-    stopped, missing = results.warnings
-    assert "The judge dead stopped" in stopped
-    assert "20 of 20 answers" in missing
-    assert results.exit_code == 1
-    tries = len((tmp_path / "audit.jsonl").read_text().splitlines()) - 40
-    assert tries <= 7 * QUICK.attempts
+        refused(said, judging(listed, [judge], tmp_path / folder, **changed).results)
 
 
 def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
     built_in = Judge("local", function=lambda item: GOOD)
     for judges, said in (([], "no judge"), ([built_in], "built in")):
-        with pytest.raises(UserError, match=said):
-            judging(subjects(1), judges, tmp_path).run()
+        refused(said, judging(subjects(1), judges, tmp_path).run)
     assert Judge("meta-llama/Llama-3.3 70B").label == "meta-llama-Llama-3.3-70B"
     assert Judge("../../x").label == "x"
 
@@ -147,11 +118,9 @@ def test_names_with_addresses_are_as_short_as_they_can_be(urls: list[str], names
     if isinstance(names, list):
         assert seated() == names
     else:
-        with pytest.raises(UserError, match=names):
-            seated()
+        refused(names, seated)
     if len(urls) > 1:
-        with pytest.raises(UserError, match="Two judges are called 'mine'"):
-            seated(name="mine")
+        refused("Two judges are called 'mine'", seated, name="mine")
 
 
 def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,9 +137,7 @@ def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", shipped_rubrics())
-def test_the_rule_gives_the_oracle_the_most_and_the_stranger_the_least(
-    tmp_path: Path, name: str
-) -> None:
+def test_the_rule_gives_the_oracle_most_and_a_stranger_least(tmp_path: Path, name: str) -> None:
     reference = "Laparoscopic appendectomy today, antibiotics before the incision."
     answers = (reference, "Laparoscopic appendectomy today", "Zzz qqq", " ")
     listed = [subject(answer, answer, reference=reference) for answer in answers]
@@ -195,11 +162,8 @@ def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict(tmp_path: Path)
     jury.append(function_judge("once", once))
     one = judging(subjects(1), jury, tmp_path, repeats=3, re_asks=0)
     (found,) = one.run(replace(QUICKLY, concurrency=1)).subjects
-    assert [each["reason"] for each in found.judgments[3:]] == [
-        None,
-        "error: callable",
-        "unparseable",
-    ]
+    reasons = [each["reason"] for each in found.judgments[3:]]
+    assert reasons == [None, "error: callable", "unparseable"]
     assert found.reward == pytest.approx((1.0 + 0.2) / 2)
     assert found.reward_judged == found.reward_median == pytest.approx(0.6)
     assert dict(found.scores) == dict.fromkeys(RUBRIC.names, 3.0)

@@ -53,17 +53,13 @@ def test_what_is_a_score(score: str, read_as: float | None) -> None:
 
 
 @pytest.mark.parametrize(("reply", "status", "is_marked"), TABLES["cut"])
-def test_a_reply_that_was_cut_off_is_not_taken_for_what_it_quotes(
-    reply: str, status: str, is_marked: bool
-) -> None:
+def test_a_cut_reply_is_not_taken_for_its_quote(reply: str, status: str, is_marked: bool) -> None:
     found = read_verdict(in_full(reply, MARKER), RUBRIC, MARKER, is_cut=True)
     assert (found.status, found.is_marked) == (status, is_marked)
 
 
 @given(st.text(), st.sampled_from([GOOD, HALF, "", verdict(9, 0, 3.5), GOOD[:50]]), st.text())
-def test_any_reply_is_read_without_an_error_and_on_the_scale(
-    before: str, middle: str, after: str
-) -> None:
+def test_any_reply_is_read_and_on_the_scale(before: str, middle: str, after: str) -> None:
     found = read_verdict(before + middle + after, RUBRIC)
     assert set(found.scores) == set(NAMES)
     assert all(score is None or 1 <= score <= 5 for score in found.scores.values())
@@ -77,16 +73,10 @@ def test_a_reply_that_is_cut_off_never_changes_a_score(scores: list[int], length
         assert found.scores[name] in (score, None)
 
 
-ENDLESS = [
-    *("{", '{"', '{"a":', '"accuracy": ', f"{MARKER} ", '{"accuracy":[', '{"a":x', "accuracy "),
-    *("1 ", "accuracy 1 ", '{"accuracy": 1} ', " ", "\n", "{ ", "can not ", "<think>"),
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ENDLESS)
+@pytest.mark.parametrize("part", TABLES["endless"])
 def test_an_endless_reply_is_no_whole_verdict(part: str) -> None:
-    assert read(part * 1000, MARKER)[2] in ("failed", "partial")
+    assert read(part.replace("$MARKER", MARKER) * 1000, MARKER)[2] in ("failed", "partial")
 
 
 def test_a_verdict_far_into_a_reply_is_found() -> None:

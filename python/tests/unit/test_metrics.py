@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_fscore_support
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.evaluation.harness import CATEGORIES
 from medeval.metrics.concepts import UNITS, Lexicon, common_lexicon, number_facts
 from medeval.metrics.matching import Synonyms, common_synonyms, normalised
-from medeval.metrics.metric import Metric, Sample, fold_accents, has_cjk
+from medeval.metrics.metric import Metric, Sample
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.texts import TYPES, plain_rouge_l, rouge
 from medeval.models.scores import Interval
@@ -120,29 +118,26 @@ def test_names_are_taken_once_and_aliases_lead_to_their_metric() -> None:
     ):
         with pytest.raises(ValueError, match=r"a metric 'mean' already|taken or leads"):
             MetricRegistry(names, aliases)
-    with pytest.raises(UserError, match=r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l"):
-        REGISTRY.find("rouge_L")
-    with pytest.raises(UserError, match="Known: accuracy, accuracy_proxy"):
-        REGISTRY.find("???")
+    refused(r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l", REGISTRY.find, "rouge_L")
+    refused("Known: accuracy, accuracy_proxy", REGISTRY.find, "???")
+
+
+# Abbreviations are written out.
+OF_TEXTS = [
+    *TABLES["what_two_texts_score"],
+    *(["diagnostic_accuracy", *row] for row in TABLES["abbreviations"]),
+    *(["clinical_correctness", *row] for row in TABLES["abbreviations"]),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "reference", "output", "expected", "source"),
-    [
-        *((*row, "") for row in TABLES["what_two_texts_score"]),
-        *((*row, SOURCE) for row in TABLES["what_records_score"]),
-    ],
+    [[*row, ""] for row in OF_TEXTS] + [[*row, SOURCE] for row in TABLES["what_records_score"]],
 )
 def test_what_two_texts_or_records_score(
     name: str, reference: Any, output: Any, expected: Any, source: Any
 ) -> None:
     assert value_of(name, reference, output, source) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("reference", "hypothesis", "same"), TABLES["abbreviations"])
-def test_abbreviations_are_written_out(reference: str, hypothesis: str, same: int) -> None:
-    for name in ("diagnostic_accuracy", "clinical_correctness"):
-        assert value_of(name, reference, hypothesis) == same
 
 
 def test_common_abbreviations_are_known_and_name_one_disease_each() -> None:
@@ -157,9 +152,7 @@ READ = ("clinical_relevance", "factual_consistency")
 
 
 @pytest.mark.parametrize(("fault", "gold", "wrong"), PAIRS["wrong"])
-def test_a_wrong_drug_dose_side_or_negation_never_scores_as_right(
-    fault: str, gold: str, wrong: str
-) -> None:
+def test_a_wrong_drug_dose_side_or_denial_is_never_right(fault: str, gold: str, wrong: str) -> None:
     for reference, output in ((gold, wrong), (wrong, gold)):
         item = Sample({"id": 1}, {"answer": reference}, {"answer": output}, "answer")
         assert [name for name in READ if REGISTRY.find(name).record(item) == 1] == []
@@ -250,27 +243,27 @@ def test_findings(text: str, affirmed: str, negated: str) -> None:
 
 
 def test_lexicons() -> None:
-    with pytest.raises(ValueError, match="means both 'a' and 'b'"):
-        Lexicon({"a": ["Fever"], "b": ["fever"]})
-    with pytest.raises(ValueError, match="without a word"):
-        Lexicon({"a": ["-"]})
+    refused("means both 'a' and 'b'", Lexicon, {"a": ["Fever"], "b": ["fever"]}, error=ValueError)
+    refused("without a word", Lexicon, {"a": ["-"]}, error=ValueError)
     text = "58M with HTN and DM, short of breath, denies chest pain. Started aspirin."
     known = {"hypertension", "diabetes", "dyspnea", "chest_pain", "aspirin"}
     assert {concept for concept, polarity in common_lexicon().findings(text)} == known
 
 
+ENGLISH = "the patient's patients fevers, fever: 38.5 resolving\nresolved resolve Resolved. was"
+ENGLISH += " running runs x-ray (no) cells/mm3 mg/dL ponies generalizations a of, and;"
+SOME_ENGLISH = st.lists(st.sampled_from(ENGLISH.split(" ")), max_size=12).map(" ".join)
+
+
 @pytest.mark.parametrize("name", TYPES)
-@given(
-    st.lists(st.sampled_from(["the", "patient's", "fevers,", "38.5", "resolving\nresolved"])),
-    st.lists(st.sampled_from(["a", "patient", "fever:", "38.5", "resolve\nnow"])),
-)
-def test_plain_english_scores_as_in_the_package(
-    name: str, reference: list[str], hypothesis: list[str]
-) -> None:
-    texts = " ".join(reference), " ".join(hypothesis)
-    expected = RougeScorer([TYPES[name]], use_stemmer=True).score(*texts)[TYPES[name]]
-    found = rouge(name, *texts)
-    assert expected.fmeasure == 0 if found is None else found == tuple(expected)
+@given(SOME_ENGLISH, SOME_ENGLISH)
+def test_plain_english_scores_as_in_the_package(name: str, reference: str, hypothesis: str) -> None:
+    scorer = RougeScorer([TYPES[name], "rougeL"], use_stemmer=True)
+    expected = scorer.score(reference, hypothesis)
+    found = rouge(name, reference, hypothesis)
+    none = expected[TYPES[name]].fmeasure == 0
+    assert none if found is None else found == tuple(expected[TYPES[name]])
+    assert plain_rouge_l(reference, hypothesis) == pytest.approx(expected["rougeL"].fmeasure)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -314,37 +307,10 @@ def test_a_category_has_as_many_metrics_as_documented() -> None:
     assert {name: len(metrics) for name, metrics in CATEGORIES.items()} == documented
 
 
-def golden(shared: Path, name: str) -> Any:
-    path = shared / "golden" / "medaisure" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("family", "target", "size"),
-    [("summarization", "summary", 28), ("communication", "response", 8)],
-)
-def test_rouge_gives_the_packages_numbers(
-    shared: Path, family: str, target: str, size: int
-) -> None:
-    cases = golden(shared, family)["cases"]
-    assert len([case for case in cases if "rouge" in case]) == size
-    for case in cases:
-        pairs = zip(case["references"], case["predictions"], strict=False)
-        for (reference, output), expected in zip(pairs, case["rouge"], strict=True):
-            texts, stemmed = (reference[target], output.get(target, "")), expected["stemmed"]
-            assert plain_rouge_l(*texts) == pytest.approx(stemmed["rougeL"]["f"], abs=1e-9)
-            if not texts[0] or any(has_cjk(text) or fold_accents(text) != text for text in texts):
-                continue  # where ours differs on purpose; see the tables of this file
-            for ours, theirs in (("rouge_1", "rouge1"), ("rouge_l", "rougeL")):
-                found = rouge(ours, *texts)
-                assert found is not None
-                parts = {"p": found.precision, "r": found.recall, "f": found.f}
-                assert parts == pytest.approx(stemmed[theirs], rel=0, abs=1e-9)
-
-
 @pytest.mark.parametrize("number", range(20))
 def test_numbers_and_concepts_are_those_of_hand_work(shared: Path, number: int) -> None:
-    given = golden(shared, "proper_metrics")
+    path = shared / "golden" / "medaisure" / "proper_metrics.json"
+    given = json.loads(path.read_text(encoding="utf-8"))
     assert len(given["cases"]) == 20
     case, lexicon = given["cases"][number], Lexicon(given["lexicon"])
     registry = default_registry(lexicon=lexicon)
@@ -360,9 +326,3 @@ def test_numbers_and_concepts_are_those_of_hand_work(shared: Path, number: int) 
         if name not in listed:
             same = None if value is None else pytest.approx(value, rel=0, abs=1e-9)
             assert registry.find(name).record(item) == same, name
-
-
-def test_rouge_is_silent() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert plain_rouge_l("fever and cough", "fever and cough") == 1

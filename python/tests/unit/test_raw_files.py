@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tables import refused
 
 from medeval.errors import UserError
 from medeval.raw_files import count_rows, find_tables, read_header, read_rows
@@ -36,8 +37,7 @@ def test_a_table_is_found_in_any_form_and_case(tmp_path: Path, name: str) -> Non
 
 def test_a_quote_without_an_end_is_no_header(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b'"' + b"x" * 200_000)
-    with pytest.raises(UserError, match=r"t.csv.* cannot be read as CSV"):
-        read_header(tmp_path / "t.csv")
+    refused(r"t.csv.* cannot be read as CSV", read_header, tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "tail"])
@@ -116,5 +116,4 @@ def test_a_parquet_column_that_has_no_text_stops(tmp_path: Path, column: pa.Arra
 def test_a_cut_parquet_stops_with_its_name(tmp_path: Path) -> None:
     path = parquet_file(tmp_path / "t.parquet", {"a": pa.array(["1"])})
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match=r"t\.parquet looks truncated or damaged"):
-        read_header(path)
+    refused(r"t\.parquet looks truncated or damaged", read_header, path)

@@ -16,15 +16,11 @@ RECORDS = Path(__file__).parents[1] / "golden" / "scenarios"
 
 def test_the_headline_is_a_sentence_in_counts_where_items_are_right_or_wrong() -> None:
     def page_of(scores: list[float], about: About) -> str:
-        result = EvaluationResult(
-            model_id="m",
-            task_id="t",
-            inputs=[{"id": str(place)} for place in range(len(scores))],
-            model_outputs=[{} for _ in scores],
-            item_scores={"Found": scores},
-            metrics_results={"Found": sum(scores) / len(scores)},
-            metadata={"headline": "Found"},
-        )
+        result = EvaluationResult(model_id="m", task_id="t", metadata={"headline": "Found"})
+        result.inputs = [{"id": str(place)} for place in range(len(scores))]
+        result.model_outputs = [{} for _ in scores]
+        result.item_scores = {"Found": scores}
+        result.metrics_results = {"Found": sum(scores) / len(scores)}
         report = BenchmarkReport(model_id="m")
         report.add_evaluation_result(result)
         return rendered(report, "html", abouts={"t": about})

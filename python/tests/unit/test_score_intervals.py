@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import Main, main_in
+from in_process import Main
 from model_server import Body, Script, model_server, prompt_of
 
 OPTIONS = ("red", "green", "blue", "white")
@@ -58,26 +58,21 @@ def question_file(scores: Sequence[float]) -> list[str | Path]:
     return ["yier", "given.json", "--gold", "gold.json"]
 
 
-@pytest.mark.parametrize(
-    ("scores", "args", "method"),
-    [
-        (MIXED, (), "bootstrap_percentile"),
-        (MIXED, ("--seed", "7", "--n-iters", "300"), "bootstrap_percentile"),
-        ([1.0] * 10, (), "wilson"),
-    ],
-    ids=["mixed", "another seed", "all right"],
-)
-def test_the_same_item_scores_have_the_same_interval_in_every_task(
-    scores: list[float],
-    args: tuple[str, ...],
-    method: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    main = main_in(monkeypatch, capsys)
+MIXED_AGAIN = ("--seed", "7", "--n-iters", "300")
+METHODS = [(MIXED, (), "bootstrap_percentile"), (MIXED, MIXED_AGAIN, "bootstrap_percentile")]
 
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("scores", "args", "method"), [*METHODS, ([1.0] * 10, (), "wilson")])
+def test_the_same_item_scores_have_the_same_interval_in_every_task(
+    scores: list[float], args: tuple[str, ...], method: str, main: Main
+) -> None:
     def scored(words: Sequence[str | Path]) -> dict[str, Any]:
         assert main("score", "--task", *words, "--out", "scores.json", *args).code == 0
         report = json.loads(Path("scores.json").read_text(encoding="utf-8"))

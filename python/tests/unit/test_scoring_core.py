@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
+from tables import table
 
 from medeval.scoring.binary import Binary
 from medeval.scoring.resample import Statistic, draw_rows, jackknife, score, summarise
 from medeval.tasks.mimic3 import metrics as icu
 from medeval.tasks.mimic3.metrics import EDGES_HOURS, LengthOfStay, Phenotyping
 
+TABLES = table("scoring")
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 # Few distinct scores make ties; a float has none.
@@ -131,20 +133,12 @@ def test_calibration_equals_scikit_learn() -> None:
     assert error == pytest.approx(sum(gaps), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("truth", "guess", "reasons"),
-    [
-        ([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], (None, None, "no finite slope", None)),
-        ([0, 0, 1, 1], [0.1, 0.9, 0.8, 1.9], (None, *["predictions outside 0 to 1"] * 3)),
-        ([1, 1], [0.0, 1.0], ("one class", None, "one class", None)),
-        ([], [], ("no rows",) * 4),
-    ],
-)
+@pytest.mark.parametrize(("truth", "guess", "reasons"), TABLES["no_slope"])
 def test_there_is_no_slope_without_overlap_or_probabilities(
-    truth: list[int], guess: list[float], reasons: tuple[str | None, ...]
+    truth: list[int], guess: list[float], reasons: list[str | None]
 ) -> None:
     found = score(icu.ExtraBinary(truth, guess), 3, 0)
-    assert found.reasons == reasons
+    assert list(found.reasons) == reasons
     assert [None if value else "undefined" for value in np.isfinite(found.values)] == [
         reason and "undefined" for reason in reasons
     ]
@@ -174,18 +168,13 @@ def test_resamples_are_those_of_random_state(rows: int, seed: int, iterations: i
 @pytest.mark.parametrize(
     ("make", "data"),
     [
-        (Binary, binary_data(120)),
-        (icu.ExtraBinary, binary_data(120)),
-        (LengthOfStay, hours_data(120)),
-        (icu.FixedKappa, hours_data(120)),
-        (Phenotyping, labels_data(120, 25)),
-        (icu.ExtraPhenotyping, labels_data(120, 3)),
+        *((make, binary_data(120)) for make in (Binary, icu.ExtraBinary)),
+        *((make, hours_data(120)) for make in (LengthOfStay, icu.FixedKappa)),
+        *((Phenotyping, labels_data(120, 25)), (icu.ExtraPhenotyping, labels_data(120, 3))),
     ],
 )
 def test_rows_or_whole_clusters_are_drawn_and_left_out(
-    make: Callable[..., Statistic],
-    data: tuple[np.ndarray, np.ndarray],
-    clusters: np.ndarray | None,
+    make: Callable[..., Statistic], data: tuple[np.ndarray, np.ndarray], clusters: np.ndarray | None
 ) -> None:
     truth, guess = data
     of_row = np.arange(120) if clusters is None else clusters
@@ -231,47 +220,14 @@ def python(program: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-SCORED = """from medeval.scoring import binary, resample
-import medeval.tasks.mimic3.metrics
-resample.summarise(resample.score(binary.Binary([0, 1, 1], [0.2, 0.3, 0.1]), 9))"""
-
-
-@pytest.mark.parametrize(
-    ("program", "unloaded"),
-    [
-        ("import medeval.cli", "duckdb psycopg pyarrow pandas numpy"),
-        ("import medeval.inference.engine, medeval.inference.batch", "openai httpx2"),
-        ("import medeval.metrics.registry as r; r.default_registry()", "nltk rouge_score"),
-        (SCORED, "scipy sklearn pandas"),
-    ],
-)
+@pytest.mark.parametrize(("program", "unloaded"), TABLES["unloaded"])
 def test_what_is_slow_to_load_is_loaded_only_for_its_use(program: str, unloaded: str) -> None:
     found = f"import sys; print([name for name in {unloaded.split()} if name in sys.modules])"
     assert python(f"{program}\n{found}") == "[]\n"
 
 
-MEMORY = """
-from pathlib import Path
-import numpy as np
-from medeval.scoring import binary, resample
-from medeval.tasks.mimic3 import metrics
-random = np.random.default_rng(0)
-truth, guess = random.integers(0, 2, 100_000), random.random(100_000)
-def peak(iterations):
-    for statistic in (
-        binary.Binary(truth, guess), metrics.LengthOfStay(truth * 9.0, guess * 9)
-    ):
-        resample.score(statistic, iterations)
-    # Not ru_maxrss, which starts from what the parent held at the fork.
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
-peak(2)
-print(peak(8), peak(40))
-"""
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_memory_does_not_grow_with_iterations() -> None:
-    few, many = map(int, python(MEMORY).split())
+    few, many = map(int, python(TABLES["memory"]).split())
     assert many < few + 20
     assert many < 300

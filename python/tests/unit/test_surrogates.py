@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC
 from model_server import Script, model_server
+from tables import table
 
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.types import Outcome
@@ -22,16 +23,7 @@ from medeval.text import whole, whole_json
 HALF, MENDED = "pain \ud83d", "pain \ufffd"
 
 
-@pytest.mark.parametrize(
-    ("text", "mended"),
-    [
-        ("é 😀", "é 😀"),
-        ("\ude00 a", "\ufffd a"),
-        ("\ud83da\ud83d\ud83d", "\ufffda\ufffd\ufffd"),
-        ("\ud83d\ude00", "😀"),
-        ("\ude00\ud83d", "\ufffd\ufffd"),
-    ],
-)
+@pytest.mark.parametrize(("text", "mended"), table("text_files")["halves"])
 def test_a_half_is_replaced_and_two_halves_are_one(text: str, mended: str) -> None:
     value = {text: [text, 1, None, True, {"a": (text,)}]}
     assert whole(text) == mended

@@ -9,13 +9,14 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from commands import PROJECT_ROOT, run_medeval
-from in_process import Main, main_in
+from in_process import Main
 from tables import table
 
 from synth.files import CsvFile
@@ -85,30 +86,16 @@ def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     return int(row[0])
 
 
-@pytest.fixture
-def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    monkeypatch.chdir(PROJECT_ROOT)
-    return main_in(monkeypatch, capsys)
-
-
-def cases(name: str) -> list[tuple[str, str]]:
-    return [(kind, case) for kind in KINDS for case in CONTENT[kind][name]]
-
-
-@pytest.mark.parametrize(("kind", "case"), cases("found"))
-def test_special_case_is_found(tables: Tables, kind: str, case: str) -> None:
-    assert count(tables[kind], CONTENT[kind]["found"][case]) > 0
-
-
-@pytest.mark.parametrize(("kind", "fault"), cases("absent"))
-def test_fault_is_absent(tables: Tables, kind: str, fault: str) -> None:
-    assert count(tables[kind], CONTENT[kind]["absent"][fault]) == 0
+@pytest.mark.parametrize(
+    ("kind", "what", "case"),
+    [(*of, case) for of in product(KINDS, ("found", "absent")) for case in CONTENT[of[0]][of[1]]],
+)
+def test_cases_are_found_faults_are_not(tables: Tables, kind: str, what: str, case: str) -> None:
+    assert (count(tables[kind], CONTENT[kind][what][case]) > 0) == (what == "found")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_and_row_counts_are_those_of_the_note(
-    tables: Tables, kind: str, tmp_path: Path
-) -> None:
+def test_columns_and_rows_are_those_of_the_note(tables: Tables, kind: str, tmp_path: Path) -> None:
     rows = make(kind, tmp_path / "a")
     scale = {"kind": kind, "scale": 40, "seed": 5, "events_per_stay": 40}
     note = json.loads((tmp_path / "a" / "synthetic.json").read_text())
@@ -160,6 +147,7 @@ def test_arguments_alone_decide_the_bytes(kind: str, events: int, tmp_path: Path
 def test_a_disk_that_is_full_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
+    monkeypatch.chdir(PROJECT_ROOT)
     words = ("synth", "mimic3", *SMALL, "--out", tmp_path / "out")
     assert main(*words).code == 0
     before = read_bytes(tmp_path / "out")
@@ -180,16 +168,12 @@ def test_the_installed_package_needs_a_checkout(tmp_path: Path) -> None:
     bare.mkdir()
     shutil.copy(PROJECT_ROOT / "dbt_project.yml", bare)
     without = "bare project has no folder tools/synth, which makes synthetic data"
-    for folder, status, sentence in (
-        (tmp_path, 2, "No dbt_project.yml in "),
-        (bare, 2, without),
-        (PROJECT_ROOT, 0, ""),
-    ):
-        done = run_medeval(
-            *("synth", "mimic3", *SMALL, "--out", tmp_path / "out"),
-            env={"PYTHONPATH": str(tmp_path / "installed")},
-            cwd=folder,
-        )
+    said = {tmp_path: "No dbt_project.yml in ", bare: without, PROJECT_ROOT: ""}
+    words = ("synth", "mimic3", *SMALL, "--out", tmp_path / "out")
+    installed = {"PYTHONPATH": str(tmp_path / "installed")}
+    for folder, sentence in said.items():
+        status = 2 if sentence else 0
+        done = run_medeval(*words, env=installed, cwd=folder)
         assert done.returncode == status
         assert sentence in done.stderr
         assert done.stderr.count("\n") == (status == 2)

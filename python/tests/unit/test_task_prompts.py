@@ -64,9 +64,7 @@ def test_a_prompt_shows_what_it_may(
 
 
 @pytest.mark.parametrize(("kind", "fields", "row", "said"), TABLES["conversations"])
-def test_examples_stand_before_the_question(
-    kind: str, fields: Row, row: Row, said: list[str]
-) -> None:
+def test_examples_stand_before_questions(kind: str, fields: Row, row: Row, said: list[str]) -> None:
     task = TASK_CLASSES[kind]("t", inputs=[row], **fields)
     messages = messages_for(task, row)
     roles = [one["role"] for one in messages if one["role"] != "system"]
@@ -79,9 +77,7 @@ def test_examples_stand_before_the_question(
 
 
 @pytest.mark.parametrize(("reply", "answer"), TABLES["choices"])
-def test_the_reply_to_a_question_with_options_is_read_as_their_letters(
-    reply: str, answer: str | None
-) -> None:
+def test_a_reply_is_read_as_the_letters_of_options(reply: str, answer: str | None) -> None:
     row = {"question": "q", "options": ["one", "two", "three", "four"]}
     task = TASK_CLASSES["multiple_choice"]("t", inputs=[row])
     assert output_from_reply(task, reply, row) == (answer and {"answer": answer})

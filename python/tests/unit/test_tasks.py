@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.judging.jury import Judge, Jury, jury_of
@@ -22,16 +22,7 @@ from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
 from medeval.tasks.task_run import ModelChoice, TaskRun
 
-SUMMARIES = """
-task_id: own
-task_type: qa
-data_class: open
-judge: summarization
-metrics: [accuracy]
-dataset:
-  - {input: {question: alpha}, output: {answer: 'yes'}}
-  - {input: {question: omega}, output: {answer: 'no'}}
-"""
+TABLES = table("tasks")
 WHO = {"endpoint": "in-process", "model": "m", "parameters": {}, "prompt_version": "1"}
 URL = "http://127.0.0.1:1/v1"
 AWAY = "https://judges.example.org/v1"
@@ -57,25 +48,14 @@ class _Wrong:
         return scored
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "found"),
-    [
-        ("oracle", 0.99, "f1: the gold answers must score 1"),
-        ("empty", 0.01, "f1: no answers must score 0"),
-        ("shuffled", 0.9, "f1: gold answers of other items must score like chance"),
-    ],
-)
-def test_a_scorer_that_is_wrong_fails_the_check_that_is_for_it(
-    kind: str, value: float, found: str
-) -> None:
+@pytest.mark.parametrize(("kind", "value", "found"), TABLES["wrong_scorers"])
+def test_a_wrong_scorer_fails_the_check_that_is_for_it(kind: str, value: float, found: str) -> None:
     task: Any = _Wrong(start("yier", {}), {kind: value})
     assert [check.name for check in check_task(task) if not check.passed] == [found]
 
 
 @pytest.mark.parametrize("answers", [("A", "B", "B"), ("A", "B and A", "B")])
-def test_a_task_of_questions_with_options_passes_its_check(
-    tmp_path: Path, answers: tuple[str, ...]
-) -> None:
+def test_a_task_of_options_passes_its_check(tmp_path: Path, answers: tuple[str, ...]) -> None:
     rows = [
         {"question": f"q{at}", "options": ["x", "y"], "answer": a} for at, a in enumerate(answers)
     ]
@@ -93,9 +73,7 @@ def test_the_demo_model_looks_at_no_gold_answer() -> None:
     ]
 
 
-def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
-    asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notes_are_shuffled_by_a_seed(asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(asked_duckdb))
 
     def ids(**options: Any) -> list[str]:
@@ -106,8 +84,7 @@ def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
 
 
 def test_options_nested_without_end_are_refused() -> None:
-    with pytest.raises(UserError, match="--env-args is not JSON"):
-        parse_arguments("[" * 100_000)
+    refused("--env-args is not JSON", parse_arguments, "[" * 100_000)
 
 
 def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
@@ -122,7 +99,7 @@ def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
 
 def test_judges_see_the_answer_with_its_reasons_and_not_the_form_around_it(tmp_path: Path) -> None:
     file, folder = tmp_path / "own.yaml", tmp_path / "run"
-    file.write_text(SUMMARIES, encoding="utf-8")
+    file.write_text(TABLES["summaries"], encoding="utf-8")
     task: Any = start(str(file), {})
     provider = task.local_provider(ORACLE, DataUseGuard({}, folder / AUDIT))
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
@@ -158,8 +135,7 @@ def test_the_same_judges_go_on_in_their_newest_folder_and_others_in_one_of_their
     # Without a judge the newest judging goes on.
     newest = chosen_jury(record_of(one, other), None, {"repeats": 3})
     assert ([judge.model for judge in newest.judges], newest.repeats) == (["c"], 3)
-    with pytest.raises(UserError, match="was never judged"):
-        chosen_jury(record_of(), None)
+    refused("was never judged", chosen_jury, record_of(), None)
 
 
 def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> None:
@@ -171,18 +147,7 @@ def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> No
     assert one.same_judging() != jury_of(["a"], [AWAY]).same_judging()
 
 
-@pytest.mark.parametrize(
-    ("changed", "has_variable", "needs_key"),
-    [
-        ({"base_url": URL}, False, False),
-        ({"base_url": URL}, True, True),
-        ({"base_url": URL, "key_variable": "MY_JUDGE"}, False, True),
-        ({"base_url": URL, "key_variable": "none"}, True, False),
-        ({"base_url": AWAY}, False, True),
-        ({"base_url": AWAY, "key_variable": "none"}, False, False),
-        ({}, False, True),
-    ],
-)
+@pytest.mark.parametrize(("changed", "has_variable", "needs_key"), TABLES["keys"])
 def test_which_judge_needs_a_key(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], has_variable: bool, needs_key: bool
 ) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import refused
 
-from medeval.errors import UserError
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.task import Method
 from medeval.tasks.yier.files import Document, Raw, read_file
@@ -94,21 +94,17 @@ def test_zero_cases_are_as_worked_by_hand(golden: Path, name: str) -> None:
     golden_cases = cases(golden / "edge_totals.json")
     assert len(golden_cases) == 8
     case, expected = golden_cases[name], golden_cases[name]["expected"]
-    asked = [
-        {
-            "record": {
-                "question": "症状题",
-                "selection": question["selection"],
-                "answer_choices": question["gold"],
-                "sample_id": str(number),
-            },
-            "predict_answers": question["predicted"],
+    asked = []
+    for number, question in enumerate(case["questions"]):
+        record = {
+            "question": "症状题",
+            "sample_id": str(number),
+            "selection": question["selection"],
         }
-        for number, question in enumerate(case["questions"])
-    ]
+        record["answer_choices"] = question["gold"]
+        asked.append({"record": record, "predict_answers": question["predicted"]})
     if "error" in expected:
-        with pytest.raises(UserError, match=expected["error"]):
-            scored(asked)
+        refused(expected["error"], scored, asked)
         return
     _, found = scored(asked)
     for key, value in expected.items():
@@ -137,8 +133,7 @@ def test_submissions_are_written_as_listed(golden: Path) -> None:
     for name, case in cases(golden / "submission_cases.json").items():
         is_refused = case.get("expected_without_overwrite") == "error"
         if is_refused:
-            with pytest.raises(UserError, match="--overwrite"):
-                submitted(case["record"], case["prediction"])
+            refused("--overwrite", submitted, case["record"], case["prediction"])
         found = submitted(case["record"], case["prediction"], overwrite=is_refused)
         expected = case["expected_with_overwrite" if is_refused else "expected"]
         assert list(found.items()) == list(expected.items()), name

@@ -9,24 +9,19 @@ import pytest
 from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from medeval.tasks.yier.files import read_file
 from medeval.tasks.yier.questions import Record, usable_records
 from medeval.tasks.yier.task import choose_examples, prompt_text, read_answer, shuffled_order
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
-SELECTION = ["发热", "咳嗽", "皮疹", "腹痛"]
+RAW = table("yier_files")["question_with_notes"]
+SELECTION = RAW["selection"]
 
 
 def record(**changes: Any) -> Record:
-    raw = {
-        "context": "男，30岁。",
-        "question": "何者正确？",
-        "selection": SELECTION,
-        "answer_choices": ["咳嗽", "腹痛"],
-        "sample_id": "p1",
-    }
-    return Record.model_validate(raw | changes)
+    return Record.model_validate(RAW | changes)
 
 
 @pytest.fixture(scope="module")

@@ -11,28 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
+from tables import refused, table
 
-from medeval.errors import UserError
 from medeval.json_reader import tolerant_value
-from medeval.tasks.yier.files import (
-    FORGIVEN,
-    Document,
-    LayoutError,
-    as_text,
-    parse,
-    read_bytes,
-)
+from medeval.tasks.yier.files import FORGIVEN, Document, LayoutError, as_text, parse, read_bytes
 
-RECORD: dict[str, Any] = {
-    "context": "患者：“我最近，头晕”；医生：注意休息。",
-    "question": "下列正确的是（ ）",
-    "selection": ["叶酸", "“假维生素”，又称类维生素", "以上都不对"],
-    "answer_choices": ["叶酸"],
-    "sample_id": "r1",
-    "source": "自拟题",
-    "year": 2023,
-}
+TABLES = table("yier_files")
+RECORD: dict[str, Any] = TABLES["record"]
 OTHER = RECORD | {"sample_id": "r2", "context": ""}
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 VALUES = st.recursive(
@@ -60,48 +45,23 @@ def dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    ("mark", "codec", "name"),
-    [
-        (b"", "utf-8", "utf-8"),
-        (codecs.BOM_UTF8, "utf-8", "utf-8-sig"),
-        (b"", "gb18030", "gb18030"),
-        (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16"),
-        (codecs.BOM_UTF32_LE, "utf-32-le", "utf-32"),
-        (codecs.BOM_UTF32_BE, "utf-32-be", "utf-32"),
-    ],
-)
-def test_encodings_are_told_apart(mark: bytes, codec: str, name: str) -> None:
-    found = read_bytes(mark + dumped([RECORD]).encode(codec), "f")
+@pytest.mark.parametrize(("codec", "mark", "name"), TABLES["encodings"])
+def test_encodings_are_told_apart(codec: str, mark: str, name: str) -> None:
+    found = read_bytes((mark + dumped([RECORD])).encode(codec), "f")
     assert (found.records, found.encoding) == ([RECORD], name)
 
 
-@pytest.mark.parametrize(
-    ("text", "layout"),
-    [
-        (dumped([RECORD, OTHER]), "array"),
-        (dumped({"data": [RECORD, OTHER]}), "wrapped"),
-        (dumped({"note": 1, "records": [RECORD, OTHER]}), "wrapped"),
-        (dumped({"items": [RECORD, OTHER]}), "wrapped"),
-        (dumped({"samples": [RECORD, OTHER]}), "wrapped"),
-        (f"{dumped(RECORD)}\n{dumped(OTHER)}\n", "lines"),
-        (f"{dumped(RECORD)}\r\n\r\n{dumped(OTHER)}\r\n", "lines"),
-        (f"{json.dumps(RECORD, indent=1)}\n{json.dumps(OTHER, indent=1)}", "sequence"),
-        (dumped(RECORD) + dumped(OTHER), "sequence"),
-    ],
-)
+@pytest.mark.parametrize(("text", "layout"), TABLES["layouts"])
 def test_layouts_are_told_apart(text: str, layout: str) -> None:
+    records = {"$ONE": dumped(RECORD), "$TWO": dumped(OTHER)}
+    for word, record in {**records, "$INDENTED": json.dumps(RECORD, indent=1)}.items():
+        text = text.replace(word, record)
     found = parse(text)
     assert (found.records, found.layout, found.repaired) == ([RECORD, OTHER], layout, False)
     again = parse(as_text(found))
     assert (again.records, again.layout) == ([RECORD, OTHER], layout)
-
-
-def test_what_is_around_the_list_is_written_back() -> None:
-    text = dumped({"version": 2, "data": [RECORD], "by": "x"})
-    assert json.loads(as_text(parse(text))) == json.loads(text)
-    assert list(json.loads(as_text(parse(text)))) == ["version", "data", "by"]
+    if layout == "wrapped":
+        assert dumped(json.loads(as_text(found))) == dumped(json.loads(text))
 
 
 @pytest.mark.parametrize("case", table("yier_texts", "readers"), ids=lambda case: case["text"])
@@ -111,13 +71,7 @@ def test_quotes_and_commas_outside_strings_are_forgiven_and_nothing_else(
     if "values" in case:
         assert forgiven(case["text"]) == case["values"]
         return
-    with pytest.raises(LayoutError):
-        parse(case["text"])
-
-
-def test_a_file_that_is_nested_too_deep_is_refused() -> None:
-    with pytest.raises(LayoutError):
-        parse("[" * 100_000)
+    refused("", parse, case["text"], error=LayoutError)
 
 
 def test_a_damaged_object_is_read_and_reported() -> None:
@@ -127,17 +81,14 @@ def test_a_damaged_object_is_read_and_reported() -> None:
     assert (found.layout, found.repaired) == ("object", True)
 
 
-@pytest.mark.parametrize("cut", ['{"con', '{"context": "a', '{"context": "a", "que'])
-def test_a_line_cut_off_in_the_middle_does_not_swallow_the_next(cut: str) -> None:
-    with pytest.raises(LayoutError):
-        parse(f"{cut}\n{dumped(OTHER)}\n")
+@pytest.mark.parametrize("text", [f"{cut}\n$TWO\n" for cut in TABLES["cut"]] + ["[" * 100_000])
+def test_what_is_cut_off_or_nested_too_deep_is_refused(text: str) -> None:
+    refused("", parse, text.replace("$TWO", dumped(OTHER)), error=LayoutError)
 
 
 def test_bytes_of_no_encoding_are_refused() -> None:
-    with pytest.raises(UserError, match="neither UTF-8"):
-        read_bytes(b'["\xff\xff"]', "f")
-    with pytest.raises(UserError, match="utf-16"):
-        read_bytes(codecs.BOM_UTF16_LE + b"a", "f")
+    refused("neither UTF-8", read_bytes, b'["\xff\xff"]', "f")
+    refused("utf-16", read_bytes, codecs.BOM_UTF16_LE + b"a", "f")
 
 
 @given(st.lists(RECORDS, max_size=4), st.sampled_from(["array", "lines"]))
@@ -153,5 +104,4 @@ def test_what_was_written_reads_the_same(records: list[dict[str, Any]], to: Any)
 def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data: Any) -> None:
     text = dumped(records)
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
-    with pytest.raises(LayoutError):
-        parse(cut)
+    refused("", parse, cut, error=LayoutError)
