@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from commands import link_project
 from in_process import Main
+from reports import write_report
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
@@ -82,27 +83,16 @@ def texts_of(svg: Path) -> list[str]:
 
 def report_file(path: Path, model: str = "m", task: str = "t", **metadata: Any) -> Path:
     """Write a report of one task by hand."""
-    interval = {"low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
-    result = {
-        "model_id": model,
-        "task_id": task,
-        "timestamp": "2026-01-02T03:04:05Z",
-        "metrics_results": {"accuracy": 0.4, "hours": 1234.5},
-        "intervals": {"accuracy": {"value": 0.4, **interval}},
-        "metadata": {
-            "metrics": {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}},
-            **metadata,
-        },
-    }
-    report = {
-        "model_id": model,
-        "timestamp": "2026-01-02T03:04:05Z",
-        "task_scores": {task: result["metrics_results"]},
-        "overall_scores": result["metrics_results"],
-        "detailed_results": [result],
-    }
-    path.write_text(json.dumps(report), encoding="utf-8")
-    return path
+    interval = {"value": 0.4, "low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
+    metrics = {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}}
+    return write_report(
+        path,
+        model,
+        task,
+        {"accuracy": 0.4, "hours": 1234.5},
+        intervals={"accuracy": interval},
+        metadata={"metrics": metrics, **metadata},
+    )
 
 
 @pytest.mark.parametrize("task", DRAWN)
@@ -165,11 +155,10 @@ def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Mai
         "kind": "forest", "name": "by_group", "title": odd, "labels": [odd, "small"],
         "y": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [30, None],
     }  # fmt: skip
-    path = Path("one.json")
-    told = json.loads(report_file(path, plots=[forest]).read_text(encoding="utf-8"))
-    told["task_scores"] = told["overall_scores"] = {}
-    file = path.rename("named.json")
-    file.write_text(json.dumps(told), encoding="utf-8")
+    path = Path("named.json")
+    known = {"metrics": {"accuracy": {"n": 40}}, "plots": [forest]}
+    none = {"task_scores": {}, "overall_scores": {}}
+    file = write_report(path, "m", "t", {"accuracy": 0.4}, none, metadata=known)
     assert main("report", file, "--out", "one.md", "--figures", "figures").code == 0
     assert len(list(Path("figures").iterdir())) == 4
     texts = texts_of(Path("figures/t_by_group.svg"))
@@ -224,13 +213,15 @@ def test_the_format_names_the_report_of_a_run(form: str, main: Main) -> None:
     assert len(same) == 1
 
 
-def test_a_format_that_there_is_not_is_refused(main: Main) -> None:
-    files = [report_file(Path(f"{name}.json"), name, task_hash="1") for name in ("a", "b")]
-    for words in ([files[0], "--format", "docx"], [*files, "--format", "tex"]):
-        done = main("report", *words)
-        assert (done.code, done.out) == (2, "")
-        assert "format" in done.err
-    assert main("report", *files, "--format", "md").out.strip() == "leaderboard.md"
+def test_bars_of_a_leaderboard_lie_on_one_axis_also_beyond_1(main: Main) -> None:
+    known = {"metadata": {"task_hash": "a" * 64}}
+    for model, points in (("x", 3.0), ("y", -1.0)):
+        write_report(Path(model, "scores.json"), model, "t", {"points": points}, **known)
+    assert main("leaderboard", "x", "y").code == 0
+    page = Path("leaderboard.html").read_text(encoding="utf-8")
+    assert "-1 to 3" in page
+    places = re.findall(r'class="range" x1="([\d.]+)"', page)
+    assert [float(one) for one in places] == [195.0, 5.0]
 
 
 def test_texts_in_latex_are_text(main: Main) -> None:

@@ -14,27 +14,25 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from commands import PROJECT_ROOT
+from reports import write_report
 
 NOTE = "chest pain <b>since</b> Monday"
 
 
 def write_run(folder: Path, name: str, task: str, model: str, scores: dict[str, float]) -> None:
-    run, data_class = folder / name, "open" if task == "quiz" else "credentialed"
-    run.mkdir(parents=True)
-    (run / "run.json").write_text(json.dumps({"task": task, "model": model}), encoding="utf-8")
-    value = sum(scores.values()) / len(scores)
-    result = {
-        "model_id": model,
-        "task_id": task,
-        "inputs": [{"id": item, "question": NOTE} for item in scores],
-        "model_outputs": [{"answer": f"{model} says {item}"} for item in scores],
-        "item_scores": {"accuracy": list(scores.values())},
-        "metrics_results": {"accuracy": value},
-        "metadata": {"headline": "accuracy", "data_class": data_class, "metrics": {}},
-    }
-    report = {"model_id": model, "detailed_results": [result], "metadata": {}}
-    report["task_scores"] = {task: {"accuracy": value}}
-    (run / "scores.json").write_text(json.dumps(report), encoding="utf-8")
+    data_class = "open" if task == "quiz" else "credentialed"
+    write_report(
+        folder / name / "scores.json",
+        model,
+        task,
+        {"accuracy": sum(scores.values()) / len(scores)},
+        inputs=[{"id": item, "question": NOTE} for item in scores],
+        model_outputs=[{"answer": f"{model} says {item}"} for item in scores],
+        item_scores={"accuracy": list(scores.values())},
+        metadata={"headline": "accuracy", "data_class": data_class, "metrics": {}},
+    )
+    told = json.dumps({"task": task, "model": model})
+    (folder / name / "run.json").write_text(told, encoding="utf-8")
 
 
 class Served:
