@@ -260,33 +260,6 @@ def test_doctor_finds_a_scorer_that_is_wrong(main: Main, monkeypatch: pytest.Mon
     assert "NOT  in_hospital_mortality: the truth must score the best value" in done.out
 
 
-@pytest.mark.usefixtures("warehouse")
-def test_a_run_has_a_report_beside_the_published_layout(main: Main) -> None:
-    _, prediction = predicted(main, "pheno")
-    folder = Path("runs/one")
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps({"task": "phenotyping", "model": "mine"}))
-    prediction.rename(folder / "predictions.csv")
-    done = main("score", folder, "--n-iters", "20", "--by", "sex", "--min-cell", "1")
-    assert done.code == 0, done.err
-    published = json.loads(Path("pheno_results.json").read_text(encoding="utf-8"))
-    (report,) = json.loads((folder / "scores.json").read_text("utf-8"))["detailed_results"]
-    assert (report["task_id"], report["model_id"]) == ("phenotyping", "mine")
-    assert report["metadata"]["data_class"] == "open"
-    for metric, value in report["metrics_results"].items():
-        expected, *_, low, high = published[metric].values()
-        interval = report["intervals"][metric]
-        assert (value, interval["low"], interval["high"]) == (expected, low, high)
-    (groups,) = report["metadata"]["tables"]
-    cell = published["subgroups"]["sex"]["F"]["metrics"]["Micro ROC AUC"]
-    shown = f"{cell['value']:.4f} ({cell['2.5% percentile']:.4f} to {cell['97.5% percentile']:.4f})"
-    assert shown in " ".join(done.out.split())
-    assert [row[1] for row in groups["rows"] if row[0] == "Micro ROC AUC"] == [shown]
-    for out in ("board.md", "one.csv"):
-        assert main("report", folder, folder, "--out", out).code == 0
-        assert "mine" in Path(out).read_text(encoding="utf-8")
-
-
 def predicted(main: Main, task: str) -> tuple[Path, Path]:
     """Export the demo's listfile of a task and write predictions of its rows."""
     assert main("export", "--task", task).code == 0

@@ -194,6 +194,15 @@ def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> Non
 
 
 @pytest.mark.slow
+def test_a_model_made_of_a_seed_compiles_before_the_first_build(built: Worked) -> None:
+    models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
+    built.builds("compile", "--select", *models)
+    said = "The seed {0} is not built. Build it first: `dbt seed --select {0}`"
+    says = map(said.format, ("radiology_look_alikes", "item_variables"))
+    built.stops("run", "--select", *models, says=tuple(says))
+
+
+@pytest.mark.slow
 def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
     folder = mimic3_folder.write_folder(built.folder / "files")
     mimic3_folder.replace(
