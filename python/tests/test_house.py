@@ -223,9 +223,7 @@ def help_of(main: Main, *command: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_commands_of_the_pages_exist(
-    page: Path, monkeypatch: pytest.MonkeyPatch, main: Main
-) -> None:
+def test_commands_of_pages_exist(page: Path, monkeypatch: pytest.MonkeyPatch, main: Main) -> None:
     text = page.read_text(encoding="utf-8")
     monkeypatch.setenv("COLUMNS", "200")
     for command, rest in re.findall(r"python -m medeval ([\w-]+)([^\n`#]*)", text):

@@ -22,9 +22,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_new_folder_gets_the_project_for_its_owner_only(
-    main: Main, tmp_path: Path, project_root: Path
-) -> None:
+def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root: Path) -> None:
     done = main("init", tmp_path / "my study")
     assert done.code == 0, done.err
     made = tmp_path / "my study"
@@ -39,9 +37,7 @@ def test_a_new_folder_gets_the_project_for_its_owner_only(
     assert commands == [f"  cd '{made}' && dbt build", "  python -m medeval doctor --task all"]
 
 
-def test_the_current_folder_keeps_what_it_has(
-    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_keeps_its_own(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".venv").mkdir()
     # What a copy that was killed has left.
     (tmp_path / ".incomplete" / "models").mkdir(parents=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import struct
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from commands import link_project
 from in_process import Main
@@ -37,35 +37,28 @@ def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
     return main
 
 
-def scored(main: Main, task: str, n: int = 400, *words: str) -> Path:
+def scored(main: Main, task: str) -> Path:
     """Write predictions and their truth, score them in a run's folder, and return it."""
-    drawn, folder = random.Random(f"{task} {n}"), Path(f"run_{task}")
+    count, drawn, folder = 400, np.random.default_rng(7), Path(f"run_{task}")
+    rows = pd.DataFrame({"stay": [f"{stay}_episode1_timeseries.csv" for stay in range(count)]})
+    if task != "in_hospital_mortality":
+        rows["period_length"] = 5 + np.arange(count) % 40
     labels = 25 if task == "phenotyping" else 1
-    has_hours = task != "in_hospital_mortality"
-    truths, predictions = [], []
-    for stay in range(n):
-        key = [f"{stay}_episode1_timeseries.csv", *([f"{5 + stay % 40}.0"] if has_hours else [])]
-        truth = [int(drawn.random() < 0.4) for _ in range(labels)]
-        guess = [min(max(drawn.gauss(0.3 + 0.4 * one, 0.25), 0), 1) for one in truth]
-        if task == "length_of_stay":
-            truth, guess = [drawn.randrange(400)], [drawn.random() * 400]
-        truths.append([*key, *map(str, truth)])
-        predictions.append([*key, *(f"{one:.6f}" for one in guess), *map(str, truth)])
-    columns = ["stay", *(["period_length"] if has_hours else [])]
-    one, many = (["y_true"], ["prediction"]), ([f"label_{at}" for at in range(1, 26)], [])
-    named, predicted = many if labels > 1 else one
-    predicted = [f"pred_{at}" for at in range(1, 26)] if labels > 1 else predicted
+    kinds = ("y_true", "prediction") if labels == 1 else ("label_{}", "pred_{}")
+    truths, names = ([kind.format(number + 1) for number in range(labels)] for kind in kinds)
+    truth = drawn.binomial(1, 0.4, (count, labels))
+    guess = np.clip(drawn.normal(0.3 + 0.4 * truth, 0.25), 0, 1)
+    if task == "length_of_stay":
+        truth, guess = drawn.integers(0, 400, (count, 1)), drawn.random((count, 1)) * 400
+    rows[truths] = truth
+    rows.to_csv("list.csv", index=False)
+    rows[names] = guess
     folder.mkdir()
-    write(Path("list.csv"), [[*columns, *named], *truths])
-    write(folder / "predictions.csv", [[*columns, *predicted, *named], *predictions])
+    rows.to_csv(folder / "predictions.csv", index=False)
     given = "--task", task, folder, "--test_listfile", "list.csv", "--n-iters", "50"
-    done = main("score", *given, "--out", "values.json", *words)
+    done = main("score", *given, "--out", "values.json")
     assert done.code == 0, done.err
     return folder
-
-
-def write(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    path.write_text("".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8")
 
 
 def plots_in(folder: Path) -> list[dict[str, Any]]:
@@ -180,9 +173,7 @@ def test_figures_of_several_runs_have_names_of_their_own(main: Main) -> None:
     assert done.out.split()[0] == "leaderboard.md"
 
 
-def test_without_matplotlib_it_is_said_what_to_install(
-    main: Main, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     file = report_file(Path("one.json"))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = main("report", file, "--out", "one.html", "--figures", "figures")

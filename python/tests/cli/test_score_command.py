@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from commands import PROJECT_ROOT, link_project
 from in_process import Done, Main
@@ -166,13 +165,9 @@ def with_other_numbers(rows: Rows) -> str:
 
 
 def as_parquet(rows: Rows) -> bytes:
-    columns = {
-        name: pa.array([row[place] if name == "stay" else float(row[place]) for row in rows[1:]])
-        for place, name in enumerate(rows[0])
-    }
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
-    return bytes(sink.getvalue())
+    frame = pd.DataFrame(rows[1:], columns=rows[0])
+    numbers: bytes = frame.astype(dict.fromkeys(frame.columns.drop("stay"), float)).to_parquet()
+    return numbers
 
 
 FORMS: dict[str, Callable[[Rows], str | bytes]] = {
@@ -264,19 +259,16 @@ def predicted(main: Main, task: str) -> tuple[Path, Path]:
     """Export the demo's listfile of a task and write predictions of its rows."""
     assert main("export", "--task", task).code == 0
     (listfile,) = Path("exports").rglob("test/listfile.csv")
-    rows = list(csv.reader(listfile.read_text(encoding="utf-8").splitlines()))
-    drawn = random.Random(5)
-    keys = 1 + ("period_length" in rows[0])
-    count = len(rows[0]) - keys
-    names = ["prediction"] if count == 1 else [f"pred_{number}" for number in range(1, 26)]
-    truths = ["y_true"] if count == 1 else [f"label_{number}" for number in range(1, 26)]
-    lines = [[*rows[0][:keys], *names, *truths]]
-    for row in rows[1:]:
-        values = [f"{drawn.random() * (100 if task == 'los' else 1):.3f}" for _ in names]
-        lines.append([*row[:keys], *values, *row[keys:]])
-    prediction = Path("prediction.csv")
-    prediction.write_text(as_csv(lines), encoding="utf-8")
-    return listfile, prediction
+    rows = pd.read_csv(listfile)
+    keys = 1 + ("period_length" in rows)
+    count = rows.shape[1] - keys
+    kinds = ("prediction", "y_true") if count == 1 else ("pred_{}", "label_{}")
+    names, truths = ([kind.format(number + 1) for number in range(count)] for kind in kinds)
+    rows.columns = [*rows.columns[:keys], *truths]
+    highest = 100 if task == "los" else 1
+    rows[names] = np.random.default_rng(5).random((len(rows), count)) * highest
+    rows.to_csv("prediction.csv", index=False)
+    return listfile, Path("prediction.csv")
 
 
 @pytest.mark.usefixtures("warehouse")

@@ -125,9 +125,7 @@ def test_what_cannot_be_compared_is_said(served: Served, asked: str, told: str) 
     assert told in page
 
 
-def test_only_the_link_that_was_printed_answers_and_only_with_runs(
-    served: Served, folder: Path
-) -> None:
+def test_only_the_printed_link_answers_and_only_with_runs(served: Served, folder: Path) -> None:
     assert served.address.hostname == "127.0.0.1"
     assert served.get("", path="/")[0] == 404
     assert served.get("", path="/guess/")[0] == 404

@@ -85,9 +85,7 @@ def test_pages_show_names_as_text(
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("count", [1, 2], ids=["report", "leaderboard"])
-def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
-    name: str, count: int, tmp_path: Path, main: Main
-) -> None:
+def test_spreadsheets_get_names_as_text(name: str, count: int, tmp_path: Path, main: Main) -> None:
     text = written(main, tmp_path, name, count, "csv")
     header, *rows = csv.reader(StringIO(text, newline=""))
     for row in rows:

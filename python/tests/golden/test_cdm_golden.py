@@ -140,9 +140,7 @@ def test_the_tests_by_name_are_the_reference_s(shared: Path, built: Builder, eng
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_derived_extracts_give_the_same_history_and_exam(
-    shared: Path, built: Builder, engine: str
-) -> None:
+def test_derived_extracts_give_the_same_texts(shared: Path, built: Builder, engine: str) -> None:
     build = built(engine, "cdm_real", "reference", "derived")
     found = {case["hadm_id"]: case for case in read_cases(build.export("--first-only"))}
     wanted = {case["hadm_id"]: case for case in golden_cases(shared, "cdm_real", "default")}
@@ -167,9 +165,7 @@ def shown_texts(part: object) -> Iterator[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SETS)
-def test_no_term_of_the_diagnosis_under_the_specification(
-    built: Builder, name: str, mode: str
-) -> None:
+def test_specification_shows_no_term_of_the_diagnosis(built: Builder, name: str, mode: str) -> None:
     cases = read_cases(built("duckdb", name, "specification").export(MODES[mode]))
     assert len(cases) == CASES[name] + 5
     for case in cases:

@@ -38,9 +38,7 @@ def read(path: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_reference_order_equals_the_golden_listfiles(
-    golden: Path, reference_export: Path, task: str
-) -> None:
+def test_listfiles_equal_the_golden(golden: Path, reference_export: Path, task: str) -> None:
     for name in LISTFILES:
         exported = (reference_export / task / name).read_bytes()
         assert exported == (golden / task / name).read_bytes(), name

@@ -56,9 +56,7 @@ def scores_in(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", cases("icu_scores"))
-def test_icu_scores_replay_the_published_programs(
-    case: dict[str, Any], main: Main, tmp_path: Path
-) -> None:
+def test_icu_scores_are_those_published(case: dict[str, Any], main: Main, tmp_path: Path) -> None:
     done = main(
         "score", "--task", case["task"], _INPUTS / case["prediction"],
         "--listfile", _INPUTS / case["listfile"], "--n-iters", str(case["n_iters"]),

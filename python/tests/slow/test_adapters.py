@@ -69,9 +69,7 @@ def inspected(
         ("mtsamples_procedures", "mtsamples_procedures", ["judge=local"]),
     ],
 )
-def test_inspect_gives_our_metrics(
-    task: str, name: str, options: list[str], tmp_path: Path
-) -> None:
+def test_inspect_scores_as_we_do(task: str, name: str, options: list[str], tmp_path: Path) -> None:
     judge = ["--judge-model", "local"] if "judge=local" in options else []
     given = [*options, *([f"named={task}"] if name == "task_file" else [])]
     words = [word for one in given for word in ("-T", one)]
@@ -89,9 +87,7 @@ def test_inspect_plays_a_conversation_with_tools(asked_export: Path, tmp_path: P
         assert found == wanted
 
 
-def test_credentialed_text_reaches_a_foreign_runner_s_endpoint_only_if_that_is_declared(
-    tmp_path: Path,
-) -> None:
+def test_inspect_sends_credentialed_text_only_to_declared_endpoints(tmp_path: Path) -> None:
     row = {"sample_id": "q1", "question": "secret?", "selection": ["a", "b"]}
     row |= {"answer_choices": ["a"]}
     questions = tmp_path / "questions.json"

@@ -86,9 +86,7 @@ def shown(built: Build) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("text", GIVEN["conclusions"])
-def test_a_conclusion_is_not_shown_however_its_heading_is_written(
-    shown: dict[str, str], text: str
-) -> None:
+def test_a_conclusion_is_not_shown_under_any_heading(shown: dict[str, str], text: str) -> None:
     assert "The appendix is wide." in shown[text]
     assert MARK not in shown[text]
 
@@ -121,9 +119,7 @@ def test_headings_that_were_guessed_are_counted(built: Build) -> None:
 
 
 @pytest.mark.parametrize("table", GIVEN["compared"])
-def test_headings_are_read_alike_on_every_engine(
-    built: Build, built_in_postgres: Build, table: str
-) -> None:
+def test_engines_read_headings_alike(built: Build, built_in_postgres: Build, table: str) -> None:
     names, rows = built.published(table, "cdm")
     assert rows
     assert (names, rows) == built_in_postgres.published(table, "cdm")

@@ -189,9 +189,7 @@ def test_pages_can_be_used_by_all(
 
 
 @pytest.mark.parametrize("name", ["report", "board"])
-def test_pages_fit_a_phone_and_paper(
-    browser: Browser, name: str, request: pytest.FixtureRequest
-) -> None:
+def test_pages_fit_phone_paper(browser: Browser, name: str, request: pytest.FixtureRequest) -> None:
     place: Path = request.getfixturevalue(name)
     one = Opened(browser, place.as_uri(), viewport={"width": 390, "height": 844})
     wide = "document.documentElement.scrollWidth"

@@ -77,9 +77,7 @@ def pages(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_of_a_task_can_be_read(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
+def test_page_of_a_task_can_be_read(browser: Browser, pages: dict[str, Path], name: str) -> None:
     address = pages[name].as_uri()
     phone = {"width": 390, "height": 844}
     one = Opened(browser, address, viewport=phone, bypass_csp=True)

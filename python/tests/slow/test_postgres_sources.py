@@ -54,9 +54,7 @@ def test_a_typed_schema_and_a_prefix_give_the_same_tables(
     assert (build.export("--as-built") / "manifest.json").is_file()
 
 
-def test_typed_tables_of_two_schemas_are_read_whatever_the_database_prints(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
+def test_typed_tables_of_two_schemas(tmp_path: Path, postgres_database: dict[str, str]) -> None:
     labevents = HOSP["labevents"].replace(",15.2,15.2,", ",15.2,0.30000000000000004,")
     labevents = labevents.replace(",0,60,", ",1e-300,36.599999999999994,")
     tables = {**TABLES, "hosp": {**HOSP, "labevents": labevents}}

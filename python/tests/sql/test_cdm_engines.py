@@ -42,9 +42,7 @@ def test_files_are_identical(
 
 
 @pytest.mark.parametrize(("threads", "zone"), [("1", "America/New_York"), ("2", "Asia/Shanghai")])
-def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
-    tmp_path: Path, cdm_duckdb: Build, threads: str, zone: str
-) -> None:
+def test_threads_and_time_zones(tmp_path: Path, cdm_duckdb: Build, threads: str, zone: str) -> None:
     build = build_floor(
         "cdm", tmp_path, SYNTHETIC_IV, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
     )

@@ -39,9 +39,7 @@ def built(worker: Worker, tmp_path: Path) -> Worked:
 
 
 @pytest.mark.parametrize(("variables", "said"), slow_after(2, map(tuple, GIVEN["variables"])))
-def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
-    built: Worked, variables: dict[str, object], said: str
-) -> None:
+def test_wrong_variable_stops_first(built: Worked, variables: dict[str, object], said: str) -> None:
     run = ("build", "--select", "yier", *MODELS, "--vars", json.dumps(variables))
     built.stops(*run, says=(said,))
     assert not built.path.exists()
@@ -75,9 +73,7 @@ def test_a_text_that_says_false_is_false(built: Worked) -> None:
     assert [regions(text) for text in ("false", "False", "true")] == [false, false, true]
 
 
-def test_unit_tests_mean_their_own_values_of_the_variables(
-    cdm_duckdb: Build, tmp_path: Path
-) -> None:
+def test_unit_tests_have_their_own_values_of_variables(cdm_duckdb: Build, tmp_path: Path) -> None:
     """Those of every model that the variables change; they have passed with the defaults."""
     ids = tmp_path / "ids.txt"
     cases = cdm_duckdb.rows("select hadm_id from cdm.cdm_cases")
@@ -168,9 +164,7 @@ def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path
 # Previews
 
 
-def test_a_staging_model_is_previewed_before_the_first_build_and_nothing_is_written(
-    built: Worked,
-) -> None:
+def test_a_staging_model_is_previewed_before_the_first_build(built: Worked) -> None:
     said = built.builds("show", "--select", "stg_mimic3__icustays", "stg_yier__records")
     assert "Previewing node 'stg_mimic3__icustays'" in said
     assert "| icustay_id |" in said
@@ -274,9 +268,7 @@ def test_the_commands_say_where_the_project_is_not(tmp_path: Path) -> None:
 # PostgreSQL
 
 
-def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
+def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[str, str]) -> None:
     source = cdm_folder.write_folder(tmp_path / "mimic")
     ids = tmp_path / "ids.txt"
     ids.write_text("20000002\n20000001\n")
@@ -324,9 +316,7 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert connection.execute(names).fetchall() == []
 
 
-def test_postgres_is_read_in_one_transaction_that_cannot_write(
-    postgres_database: dict[str, str],
-) -> None:
+def test_postgres_is_read_in_one_read_only_transaction(postgres_database: dict[str, str]) -> None:
     names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
     settings = {ours: postgres_database[name] for name, ours in names.items()}
     settings["password"] = postgres_database["PGPASSWORD"]

@@ -39,7 +39,7 @@ def test_files_are_identical(synthetic_duckdb: Build, synthetic_postgres: Build)
 @pytest.mark.parametrize(
     ("threads", "zone"), [("1", "UTC"), ("2", "America/New_York"), ("1", "Asia/Shanghai")]
 )
-def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
+def test_threads_and_zones(
     tmp_path: Path, synthetic_duckdb: Build, threads: str, zone: str
 ) -> None:
     build = build_floor(

@@ -69,9 +69,7 @@ def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", slow_after(1, ["folder", "cache", "jsonl", "JSONL.GZ"]))
-def test_notes_of_each_form_are_read_as_they_are(
-    worker: Worker, tmp_path: Path, odd_folder: Path, form: str
-) -> None:
+def test_notes_in_each_form(worker: Worker, tmp_path: Path, odd_folder: Path, form: str) -> None:
     read = [name for name in ODD_NAMES if name.lower().endswith(".txt") and name[0] != "."]
     place = tmp_path / f"my [notes].{form}"
     if form == "folder":

@@ -136,9 +136,7 @@ def random_examples(
     return notes, built(folder, notes, address)
 
 
-def test_random_notes_give_the_examples_of_the_rules(
-    random_examples: tuple[dict[str, str], dict[str, Example]],
-) -> None:
+def test_random_notes_by_rules(random_examples: tuple[dict[str, str], dict[str, Example]]) -> None:
     notes, examples = random_examples
     expected = {name: extracted(note) for name, note in notes.items()}
     assert examples == {name: example for name, example in expected.items() if example}
@@ -186,9 +184,7 @@ def test_real_notes_and_known_cases_give_what_is_expected(
                 assert getattr(example, field) == wanted[field], (case["name"], field)
 
 
-def test_the_other_truncation_leaves_sections_in_the_input(
-    shared: Path, real_notes: dict[str, str], tmp_path: Path
-) -> None:
+def test_medarc_keeps_sections(shared: Path, real_notes: dict[str, str], tmp_path: Path) -> None:
     found = built(tmp_path, real_notes, mtsamples_truncation="medarc")
     expected = golden(shared, "expected.jsonl")
     assert [(name, example.question) for name, example in found.items()] == [

@@ -110,16 +110,12 @@ def test_published_scores_are_ranked_as_the_leaderboard_ranks_them(tmp_path: Pat
     check_publishing(Build("duckdb", tmp_path / "dbt"), tmp_path)
 
 
-def test_the_same_table_is_made_on_postgres(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
+def test_postgres_has_the_same_table(tmp_path: Path, postgres_database: dict[str, str]) -> None:
     check_publishing(Build("postgres", tmp_path / "dbt", postgres_database), tmp_path)
 
 
 @pytest.mark.slow
-def test_scores_are_published_before_any_build_and_no_other_build_touches_them(
-    worker: Worker, tmp_path: Path
-) -> None:
+def test_scores_published_before_a_build_outlive_others(worker: Worker, tmp_path: Path) -> None:
     built = Worked(worker, tmp_path)
     models = ("--resource-type", "seed", "--resource-type", "model")
     built.builds("build", "--select", "yier", *models)
