@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from builds import Build, build_floor
 from cdm_folder import HOSP, NOTE, write_folder
@@ -26,12 +25,7 @@ REPORTS = [*GIVEN["conclusions"], *GIVEN["parts"], UNSEEN]
 
 def rows_of(first: str, many: list[dict[str, object]]) -> str:
     """Return a file with the columns of a table of the small folder; what is not given is empty."""
-    stream = io.StringIO()
-    names = next(csv.reader(io.StringIO(first)))
-    writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(many)
-    return stream.getvalue()
+    return pd.DataFrame(many, columns=first.split("\n", 1)[0].split(",")).to_csv(index=False)
 
 
 def write_reports(folder: Path) -> Path:
