@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def run_medeval(
     if servers and "PYTHONPATH" not in (env or {}):
         return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
     return run_program(sys.executable, "-m", "medeval", *words, env=env, cwd=cwd)
+
+
+@contextmanager
+def forked_commands() -> Iterator[None]:
+    """Have the many commands of a block run in forks of one process."""
+    servers.append(CommandServer())
+    try:
+        yield
+    finally:
+        servers.pop().close()
 
 
 def folder_in(printed: str) -> Path:

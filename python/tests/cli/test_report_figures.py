@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from commands import link_project
 from in_process import Main
 from reports import write_report
 
+pytestmark = pytest.mark.usefixtures("checkout")
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
 NASTY = r"a_b & 100% $x$ #{1} ~^\ <|> [0] \input{/etc/hosts}"
@@ -27,14 +27,6 @@ DRAWN = {
     "length_of_stay": ("observed_predicted",),
     "phenotyping": ("by_label",),
 }
-
-
-@pytest.fixture
-def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
-    """Run commands in an empty folder that looks like a checkout."""
-    link_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return main
 
 
 def scored(main: Main, task: str) -> Path:

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from commands import PROJECT_ROOT, link_project
+from commands import PROJECT_ROOT
 from in_process import Done, Main
 from tables import table
 
@@ -27,19 +27,12 @@ import medeval
 from medeval.errors import UserError
 from medeval.scoring.binary import Binary
 
+pytestmark = pytest.mark.usefixtures("checkout")
 INPUTS = PROJECT_ROOT / "python" / "tests" / "cli" / "inputs"
 STATISTICS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
 BINARY = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
 TASKS = ("ihm", "decomp", "los", "pheno")
 Rows = list[list[str]]
-
-
-@pytest.fixture
-def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
-    """Run commands in an empty folder that looks like a checkout."""
-    link_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return main
 
 
 @pytest.fixture

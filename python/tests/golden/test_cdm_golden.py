@@ -139,9 +139,9 @@ def test_the_tests_by_name_are_the_reference_s(shared: Path, built: Builder, eng
     assert found == sorted(wanted, key=lambda test: (test["itemid"], test["label"]))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_derived_extracts_give_the_same_texts(shared: Path, built: Builder, engine: str) -> None:
-    build = built(engine, "cdm_real", "reference", "derived")
+def test_derived_extracts_give_the_same_texts(shared: Path, built: Builder) -> None:
+    """That PostgreSQL derives the same, `sql/test_cdm_engines.py` has on the demo's notes."""
+    build = built("duckdb", "cdm_real", "reference", "derived")
     found = {case["hadm_id"]: case for case in read_cases(build.export("--first-only"))}
     wanted = {case["hadm_id"]: case for case in golden_cases(shared, "cdm_real", "default")}
     assert found.keys() == wanted.keys()

@@ -18,6 +18,7 @@ from model_server import Script, model_server
 
 from medeval.models import task_types
 
+pytestmark = pytest.mark.usefixtures("checkout")
 TOLERANCE = 1e-9
 _HERE = PROJECT_ROOT / "python" / "tests" / "golden"
 _INPUTS = PROJECT_ROOT / "python" / "tests" / "cli" / "inputs"
@@ -37,16 +38,6 @@ def cases(name: str) -> list[Any]:
     return [
         pytest.param(case, id=f"{name}-{number}") for number, case in enumerate(content["cases"])
     ]
-
-
-@pytest.fixture
-def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
-    """Run commands in a folder that looks like a checkout."""
-    for name in ("dbt_project.yml", "profiles.yml"):
-        (tmp_path / name).symlink_to(PROJECT_ROOT / name)
-    monkeypatch.setenv("MEDEVAL_DUCKDB", str(tmp_path / "none.duckdb"))
-    monkeypatch.chdir(tmp_path)
-    return main
 
 
 def scores_in(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from commands import folder_of, run_medeval
+from commands import folder_of, forked_commands, run_medeval
 from model_server import RuledEndpoint, model_server
 from playwright.sync_api import Browser
 from test_pages_in_a_browser import Opened
@@ -55,7 +55,7 @@ def pages(
     (folder / "choices.yaml").write_text(CHOICES, encoding="utf-8")
     env = {"MEDEVAL_DUCKDB": str(asked_duckdb)}
     made: dict[str, Path] = {}
-    with model_server(RuledEndpoint([{"text": VERDICT}]).script) as server:
+    with forked_commands(), model_server(RuledEndpoint([{"text": VERDICT}]).script) as server:
         for name, ((command, *words), *_) in PAGES.items():
             task = name.partition(":")[0]
             model = "logistic" if command == "predict" else "demo"
