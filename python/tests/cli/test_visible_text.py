@@ -10,19 +10,11 @@ from pathlib import Path
 import pytest
 from in_process import Main
 from reports import write_report
+from tables import table
 
 from medeval.models import EvaluationResult
 
-NAMES = {
-    "markup": "[red]m[/red] [link=https://evil.example]x[/link] :smile:",
-    "escape codes": "m\x1b[2J\x1b]8;;https://evil.example\x07\rgood",
-    "directions": "m\u202egpj.exe\u2066 \x9b31m",
-    "html": "<img src=x onerror=alert(1)>&lt;b&gt;",
-}
-FORMULAS = [
-    *('=HYPERLINK("https://evil.example")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)"),
-    *("\t=1+1", "\r=1+1", "  =1+1", "\uff1d1+1"),
-]
+NAMES, FORMULAS = table("visible_text").values()
 
 
 @pytest.fixture

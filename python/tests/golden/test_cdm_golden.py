@@ -14,22 +14,13 @@ from builds import Build, build_floor
 from case_files import MODES, ORDERS, Case, in_order, read_cases
 from oracles.cdm.facts import scrub_terms
 from postgres_server import new_database
+from tables import table
 
 pytestmark = pytest.mark.slow
 
 SETS = ("cdm_synth", "cdm_real")
 ENGINES = ("duckdb", "postgres")
-CASES = {"cdm_synth": 61, "cdm_real": 35}
-LOST = {
-    "cdm_synth": {
-        "age_missing": 1,
-        "culture_test_id_missing": 1,
-        "history_missing": 1,
-        "lab_name_missing": 1,
-        "past_history_missing": 1,
-    },
-    "cdm_real": {"history_missing": 1, "past_history_missing": 4},
-}
+CASES, LOST = table("cdm_golden").values()
 Builder = Callable[..., Build]
 
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT, folder_of, run_medeval, run_program
 from model_server import ModelServer, RuledEndpoint, model_server
+from tables import table
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
-USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-DECISION = {"thought": "", "final_diagnosis": "Acute appendicitis", "treatment": ["surgery"]}
-RULES: list[dict[str, Any]] = [
-    {"when": "呼吸", "text": "都不对", "usage": USAGE},
-    {"when": "Which is", "text": "The answer is B.", "usage": USAGE},
-    {"when": "题目", "text": "<think>B?</think>A, B", "usage": USAGE},
-    {"when": "summary", "text": '{"summary": "Stable."}', "usage": USAGE},
-    {"when": "answer", "text": '```json\n{"answer": "insulin"}\n```', "usage": USAGE},
-    {"when": "ribs", "turn": 0, "calls": [["physical_examination", {}]], "usage": USAGE},
-    {"text": json.dumps(DECISION), "usage": USAGE},
-]
+RULES = table("adapters")
 
 
 @pytest.fixture(autouse=True)

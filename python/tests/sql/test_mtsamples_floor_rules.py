@@ -16,6 +16,7 @@ from commands import run_medeval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres_server import new_database
+from tables import table
 
 pytestmark = pytest.mark.slow
 
@@ -35,18 +36,7 @@ class Example(NamedTuple):
 
 
 # What a note is made of, and what is nearly that.
-PIECES = st.sampled_from(
-    [
-        *(f"{section}:" for section in SECTIONS),
-        *("PLAN :", "PLANS:", "Plan:", "findings:", "SUMMARY"),
-        *("AND PLAN:", "EXPLAN:", "GROSS FINDINGS:"),
-        *("PLAN:FINDINGS:", "PLAN: \n", "SUMMARY:\u00a0\n", "FINDINGS:\r\n"),
-        *("\n", "\n", "\r", "\r\n", "\v", "\f", "\u0085", "\u2028", "\u2029", "\x1c", "\x1f"),
-        *(" ", "\t", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u180e"),
-        *("rest", "no tumor.", "ß", "ﬁ", "e\u0301", "😀", "{x} $5 %s \\n", "'quoted', \"twice\""),
-        *("Medical Specialty:", "Sample Name:", "\nMedical Specialty:", "\nSample Name:\u00a0"),
-    ]
-)  # fmt: skip
+PIECES = st.sampled_from(table("mtsamples_files")["pieces"])
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8
 )
