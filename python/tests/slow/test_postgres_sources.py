@@ -9,7 +9,8 @@ import mimic3_folder
 import pytest
 from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC, Build
 from cdm_folder import CORE, HOSP, TABLES, write_folder
-from commands import run_dbt, run_medeval
+from commands import run_medeval
+from parsed_dbt import run_parsed
 from postgres_server import connect
 from tables import table
 
@@ -106,8 +107,8 @@ def test_what_cannot_be_read_is_named(
             content = patients if patients[0] == "(" else content
             connection.execute(f"create table mimiciii.patients {content}".encode())
     nodes = ("stg_mimic3__patients", "open_patients", "mimic3_data_class")
-    words = ("build", "--select", *nodes, *MODELS_ONLY, "--target", "postgres")
-    done = run_dbt(*words, env=postgres_database, folder=tmp_path)
+    words = ("build", "--select", *nodes, *MODELS_ONLY)
+    done = run_parsed(*words, target="postgres", env=postgres_database, folder=tmp_path)
     assert done.returncode != 0
     if patients and patients[0] != "(":
         assert "mimiciii.patients, row 3 (the header not counted), column" in done.stdout

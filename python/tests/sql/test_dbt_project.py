@@ -20,6 +20,7 @@ from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import filled
+from parsed_dbt import run_parsed
 from postgres_server import connect
 from tables import slow_after, table
 
@@ -275,8 +276,8 @@ def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[
     env = dict(postgres_database)
     loaded = run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env)
     assert loaded.returncode == 0, loaded.stderr
-    run = ("run", "--target", "postgres", "--select", "stg_cdm__cohort_list")
-    done = run_dbt(*run, env=env, folder=tmp_path)
+    run = ("run", "--select", "stg_cdm__cohort_list")
+    done = run_parsed(*run, target="postgres", env=env, folder=tmp_path)
     assert done.returncode != 0
     assert "A list of 2 admissions is loaded (cdm_note_extract.cohort_list)" in done.stdout
     assert "not named" in done.stdout
@@ -290,26 +291,20 @@ def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[
         assert row[2] is None
         # A list that somebody else has put there, and one under the reference's rules.
         connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
-        done = run_dbt(
-            *("run", "--target", "postgres", "--select", "int_cdm__candidates"),
-            *("--vars", "{cdm_rules: reference}"),
-            env=env,
-            folder=tmp_path,
-        )
+        reference = ("run", "--select", "int_cdm__candidates", "--vars", "{cdm_rules: reference}")
+        done = run_dbt(*reference, "--target", "postgres", env=env, folder=tmp_path)
         assert "A list of 1 admissions is loaded" in done.stdout
         connection.execute(
             "drop table cdm_note_extract.cohort_list;"
             "create table cdm_note_extract.cohort_list as"
             " select '1' as list_position, '20000001' as hadm_id"
         )
-        done = run_dbt(*run, env=env, folder=tmp_path)
+        done = run_parsed(*run, target="postgres", env=env, folder=tmp_path)
         assert "A list of 1 admissions is loaded" in done.stdout
         # With either quote, in variables of either kind.
-        hostile = {
-            "mimic4_hosp_schema": GIVEN["hostile"][0],
-            "cdm_extract_schema": GIVEN["hostile"][1],
-        }
-        done = run_dbt(*run, "--vars", json.dumps(hostile), env=env, folder=tmp_path)
+        schemas = ("mimic4_hosp_schema", "cdm_extract_schema")
+        hostile = ("--vars", json.dumps(dict(zip(schemas, GIVEN["hostile"], strict=False))))
+        done = run_dbt(*run, *hostile, "--target", "postgres", env=env, folder=tmp_path)
         assert done.returncode != 0
         assert "A schema cannot be called" in done.stdout
         names = "select relname from pg_class where relname = 'evil'"
