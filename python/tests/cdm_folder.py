@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from mimic3_folder import write
+from mimic3_folder import as_frame, write
 from tables import table
 
 Tables = Mapping[str, Mapping[str, str]]
@@ -41,8 +39,4 @@ def as_release_1_0(folder: Path) -> Path:
 
 def without_column(content: str, name: str) -> str:
     """Return a table without one of its columns."""
-    rows = list(csv.reader(io.StringIO(content)))
-    place = rows[0].index(name)
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(row[:place] + row[place + 1 :] for row in rows)
-    return out.getvalue()
+    return as_frame(content).drop(columns=name).to_csv(index=False)

@@ -5,16 +5,16 @@ Real notes hold few of them, so where two ways agree on these texts, they agree 
 
 from __future__ import annotations
 
-import csv
-import gzip
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pandas as pd
 from oracles.cdm import facts
 from tables import table
 
 WORDS = table("cdm_note_words")
+SECTIONS = ("history_of_present_illness", "past_medical_history", "physical_examination")
 
 
 def exam(dice: random.Random) -> str:
@@ -70,40 +70,23 @@ def chain(
 def write_random_notes(folder: Path, hadm_ids: Iterable[int], per_admission: int) -> None:
     """Write extracts, and reports with their names, for some admissions."""
     dice = random.Random(0)
-    sections: list[Sequence[object]] = []
-    diagnoses: list[Sequence[object]] = []
-    procedures: list[Sequence[object]] = []
-    notes: list[Sequence[object]] = []
-    details: list[Sequence[object]] = []
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in WORDS["files"]}
+    sections, diagnoses, procedures, notes, details = rows.values()
     for number, hadm_id in enumerate(hadm_ids):
-        sections.append([hadm_id, exam(dice), past_history(dice), exam(dice)])
-        diagnoses.append([hadm_id, "Fall" if number % 4 == 0 else "Acute appendicitis", "t", 1])
-        procedures.append([hadm_id, "Laparoscopy", "f", 1])
+        of, row = {"hadm_id": hadm_id}, {"subject_id": hadm_id}
+        texts = (exam(dice), past_history(dice), exam(dice))
+        sections.append({**of, **dict(zip(SECTIONS, texts, strict=True))})
+        title = "Fall" if number % 4 == 0 else "Acute appendicitis"
+        diagnoses.append({**of, "title": title, "is_primary": "t", "seq_num": 1})
+        procedures.append({**of, "title": "Laparoscopy", "is_previous": "f", "seq_num": 1})
         for ordinal in range(1, per_admission + 1):
-            note_id = f"{hadm_id}-RR-{ordinal}"
+            row["note_id"] = f"{hadm_id}-RR-{ordinal}"
             time = f"2150-01-{ordinal:02d} 00:00:00"
-            notes.append([note_id, hadm_id, hadm_id, "RR", ordinal, time, None, report(dice)])
-            details.append([note_id, hadm_id, "exam_name", exam_name(dice), 1])
-    files = {
-        "note_extract/discharge_free_text": (
-            "hadm_id,history_of_present_illness,past_medical_history,physical_examination",
-            sections,
-        ),
-        "note_extract/discharge_diagnosis": ("hadm_id,title,is_primary,seq_num", diagnoses),
-        "note_extract/procedures": ("hadm_id,title,is_previous,seq_num", procedures),
-        "note/radiology": (
-            "note_id,subject_id,hadm_id,note_type,note_seq,charttime,storetime,text",
-            notes,
-        ),
-        "note/radiology_detail": (
-            "note_id,subject_id,field_name,field_value,field_ordinal",
-            details,
-        ),
-    }
-    for name, (header, rows) in files.items():
+            note = {"note_type": "RR", "note_seq": ordinal, "charttime": time, "storetime": None}
+            notes.append({**of, **row, **note, "text": report(dice)})
+            field = {"field_name": "exam_name", "field_value": exam_name(dice)}
+            details.append({**row, **field, "field_ordinal": 1})
+    for name, those in rows.items():
         path = folder / f"{name}.csv.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header.split(","))
-            writer.writerows(rows)
+        pd.DataFrame(those).to_csv(path, index=False)

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -43,7 +44,17 @@ def run_medeval(
     # A fork has the package of this checkout.
     if servers and "PYTHONPATH" not in (env or {}):
         return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
-    return _run([sys.executable, "-m", "medeval", *words], env or {}, cwd)
+    return run_program(sys.executable, "-m", "medeval", *words, env=env, cwd=cwd)
+
+
+@contextmanager
+def forked_commands() -> Iterator[None]:
+    """Have the many commands of a block run in forks of one process."""
+    servers.append(CommandServer())
+    try:
+        yield
+    finally:
+        servers.pop().close()
 
 
 def folder_in(printed: str) -> Path:
@@ -84,15 +95,16 @@ def run_dbt(
     }
     dbt = Path(sys.executable).with_name("dbt")
     folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
-    return _run([str(dbt), *words, *folders], {**warehouse, **env}, cwd)
+    return run_program(dbt, *words, *folders, env={**warehouse, **env}, cwd=cwd)
 
 
-def _run(
-    command: list[str], env: Mapping[str, str], cwd: Path | None
+def run_program(
+    *command: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """Run any program, by default from the root; `env` is added to the session's environment."""
     return subprocess.run(
-        command,
-        env={**os.environ, **env},
+        [*map(str, command)],
+        env={**os.environ, **(env or {})},
         cwd=cwd or PROJECT_ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -16,7 +16,7 @@ import commands
 import pytest
 from builds import SYNTHETIC, SYNTHETIC_IV, Build, build_demo, build_floor
 from command_server import CommandServer
-from commands import PROJECT_ROOT, run_medeval
+from commands import PROJECT_ROOT, link_project, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
 from in_process import Main, main_in
@@ -196,6 +196,14 @@ cdm_postgres = _built("cdm", "postgres", SYNTHETIC_IV)
 def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
     """What runs a command in this process, given as words."""
     return main_in(monkeypatch, capsys)
+
+
+@pytest.fixture
+def checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The current folder: an empty one that looks like a checkout."""
+    link_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

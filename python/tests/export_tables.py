@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,6 @@ Tables = dict[str, list[Sequence[Any]]]
 Layout = Mapping[str, str]
 
 
-def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
 def fill_duckdb(path: Path, layout: Layout, tables: Tables, prefix: str = "") -> None:
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as connection:
@@ -37,12 +29,8 @@ def fill_duckdb(path: Path, layout: Layout, tables: Tables, prefix: str = "") ->
             connection.execute(f"create schema if not exists {place}")
             connection.execute(f"create table {place}.{table} ({layout[name]})")
             if rows:
-                source = path.with_suffix(".csv")
-                source.write_text(as_csv(rows), encoding="utf-8", newline="")
-                connection.execute(
-                    f"insert into {place}.{table} select * from read_csv('{source}', header=false,"
-                    " all_varchar=true, quote='\"', escape='\"', delim=',', nullstr='')"
-                )
+                cells = ", ".join("?" * len(rows[0]))
+                connection.executemany(f"insert into {place}.{table} values ({cells})", rows)
 
 
 def warehouse_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

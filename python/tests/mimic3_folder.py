@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 from tables import table
 
 GIVEN = table("mimic3_sources")
@@ -37,8 +37,11 @@ def replace(folder: Path, name: str, content: str | bytes, suffix: str = ".csv")
 
 def with_cell(name: str, column: str, cell: str) -> str:
     """Return the content of a table with one cell of its second row changed."""
-    rows = list(csv.reader(io.StringIO(TABLES[name])))
-    rows[2][rows[0].index(column.upper())] = cell
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
+    rows = as_frame(TABLES[name])
+    rows.loc[1, column.upper()] = cell
+    return rows.to_csv(index=False)
+
+
+def as_frame(content: str) -> pd.DataFrame:
+    """Return the cells of a table as they are written."""
+    return pd.read_csv(io.StringIO(content), dtype=str, keep_default_na=False)

@@ -129,12 +129,6 @@ def test_what_is_not_plainly_open_is_credentialed(export: Export, data_class: st
 # What cannot be exported
 
 
-@pytest.mark.parametrize(("options", "said"), GIVEN["refused"])
-@pytest.mark.usefixtures("database")
-def test_bad_usage(capsys: pytest.CaptureFixture[str], options: str, said: str) -> None:
-    assert said in refusal(capsys, *options.split())
-
-
 MISSING = [(name, None, name) for name in LAYOUT if name.startswith("cdm.")]
 
 

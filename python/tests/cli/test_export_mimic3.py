@@ -100,9 +100,7 @@ main()
 
 
 @pytest.mark.slow
-def test_a_kill_leaves_no_final_file_and_the_next_export_cleans_up(
-    export: Export, database: Path
-) -> None:
+def test_a_kill_leaves_no_final_file(export: Export, database: Path) -> None:
     fill(database)
     out = database.parent / "out"
     command = [sys.executable, "-c", KILLED, "export", "--out", str(out)]
@@ -117,9 +115,7 @@ def test_a_kill_leaves_no_final_file_and_the_next_export_cleans_up(
     assert not (out / "mimic3/.incomplete").exists()
 
 
-def test_a_failure_leaves_the_earlier_export_as_it_was(
-    export: Export, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_leaves_the_export_before(export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
     out = export()
     before = contents(out)
 
@@ -132,9 +128,7 @@ def test_a_failure_leaves_the_earlier_export_as_it_was(
 
 
 @pytest.mark.parametrize("broken", slow_after(2, [1, 13, 3, 9]))
-def test_an_end_while_renaming_leaves_no_manifest_and_is_repaired(
-    export: Export, monkeypatch: pytest.MonkeyPatch, broken: int
-) -> None:
+def test_cut_rename_is_mended(export: Export, monkeypatch: pytest.MonkeyPatch, broken: int) -> None:
     folder = export("--task", "ihm", "--task", "los", "--timeseries") / "mimic3"
     foreign = folder / "length_of_stay/notes.txt"
     foreign.write_text("mine")

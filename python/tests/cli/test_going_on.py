@@ -42,9 +42,7 @@ def test_a_start_that_is_refused_changes_nothing_of_the_run(tmp_path: Path, main
     assert (folder / "run.json").read_bytes() == before
 
 
-def test_answers_that_are_being_read_in_are_named_again(
-    tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 

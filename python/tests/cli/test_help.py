@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,31 +76,3 @@ def test_names_of_flags_are_whole_and_judges_are_shown_where_a_task_has_them(
     assert max(map(len, shown.splitlines())) <= 80
     if words == ("run",):
         assert len(shown.splitlines()) <= 50
-
-
-@pytest.mark.slow
-def test_a_table_of_numbers_fits_a_terminal_with_its_names_whole(
-    monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [{"document": f"Fever for {n} days.", "summary": f"Fever, {n} days."} for n in range(3)]
-    task = {"task_id": "fevers", "task_type": "summarization", "data_class": "open"}
-    task |= {"metrics": ["rouge_l", "factual_consistency"], "dataset": rows}
-    Path("fevers.json").write_text(json.dumps(task), encoding="utf-8")
-    Path("own.py").write_text(
-        "import json\n\ndef one(_): return json.dumps({'summary': 'Fever.'})\n"
-        "def two(_): return json.dumps({'summary': 'None, 2 days.'})\n",
-        encoding="utf-8",
-    )
-    models = ("--model", "own.py:one", "--model", "own.py:two", "--judge-model", "local")
-    rubric = ("--rubric", "communication")
-    assert main("run", "--task", "fevers.json", *models, *rubric).code == 0
-    runs = sorted(Path("runs").iterdir())
-    for run in runs:
-        assert main("score", run, "--n-iters", "50").code == 0
-    monkeypatch.setenv("COLUMNS", "80")
-    words = ("compare", "--task", "fevers.json", *runs, "--n-iters", "50")
-    names = {one["metric"] for one in json.loads(main(*words, "--json").out)["comparisons"]}
-    table = main(*words).out.partition("A: runs")[0]
-    assert {line.split()[0] for line in table.splitlines() if line.strip()} >= names
-    assert max(map(len, table.splitlines())) <= 80

@@ -22,9 +22,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_new_folder_gets_the_project_for_its_owner_only(
-    main: Main, tmp_path: Path, project_root: Path
-) -> None:
+def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root: Path) -> None:
     done = main("init", tmp_path / "my study")
     assert done.code == 0, done.err
     made = tmp_path / "my study"
@@ -39,9 +37,7 @@ def test_a_new_folder_gets_the_project_for_its_owner_only(
     assert commands == [f"  cd '{made}' && dbt build", "  python -m medeval doctor --task all"]
 
 
-def test_the_current_folder_keeps_what_it_has(
-    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_keeps_its_own(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".venv").mkdir()
     # What a copy that was killed has left.
     (tmp_path / ".incomplete" / "models").mkdir(parents=True)
@@ -50,17 +46,6 @@ def test_the_current_folder_keeps_what_it_has(
     assert done.code == 0, done.err
     assert names_in(tmp_path) == [".venv", *PARTS]
     assert "Next:\n  dbt build\n" in done.out
-
-
-def test_files_in_the_way_are_named_and_left(main: Main, tmp_path: Path) -> None:
-    (tmp_path / "models").mkdir()
-    (tmp_path / "profiles.yml").symlink_to("nowhere")
-    done = main("init", tmp_path)
-    assert done.code == 2
-    assert f"{tmp_path} already has models, profiles.yml. Name another folder" in done.err
-    assert names_in(tmp_path) == ["models", "profiles.yml"]
-    done = main("init", Path(__file__))
-    assert (done.code, done.err.endswith("is a file. Name a new folder.\n")) == (2, True)
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -84,12 +69,3 @@ def test_a_full_disk_leaves_nothing(
         f"medeval: {folder} cannot be written: No space left on device.\n",
     )
     assert list(tmp_path.rglob("*")) == ([folder] if there else [])
-
-
-def test_a_folder_without_a_project_says_how_to_get_one(
-    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = main("export")
-    assert done.code == 2
-    assert "or lay the project out: `python -m medeval init DIR`" in done.err

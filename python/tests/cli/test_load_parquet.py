@@ -80,20 +80,3 @@ def test_a_folder_that_is_there_is_refused(tmp_path: Path, source: Path, main: M
     done = main(*words, "--replace")
     assert (done.code, "`load` did not make it" in done.err) == (2, True), done.err
     assert list(out.glob("*.parquet"))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--to", "csv", "x"], "the format is parquet"),
-        (["--to", "parquet", "x", "--target", "postgres"], "--target would be ignored beside --to"),
-        (["--to", "parquet", "x", "--schema", "s"], "--schema would be ignored beside --to"),
-    ],
-)
-def test_what_cannot_be_meant_is_said(
-    tmp_path: Path, source: Path, main: Main, words: list[str], said: str
-) -> None:
-    words = [word.replace("x", str(tmp_path / "out")) if word == "x" else word for word in words]
-    done = main("load", "mimic3", source, *words)
-    assert (done.code, said in done.err) == (2, True), done.err
-    assert not (tmp_path / "out").exists()

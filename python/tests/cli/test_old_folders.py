@@ -12,9 +12,7 @@ from medeval.evaluation.harness import EvaluationHarness
 from medeval.evaluation.model_runner import ModelRunner
 
 
-def test_a_recorded_folder_of_answers_asks_for_what_failed_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_answers_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_recorded("harness_done", tmp_path)
     monkeypatch.chdir(tmp_path)
     with model_server(

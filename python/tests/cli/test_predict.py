@@ -42,9 +42,7 @@ def predict(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path) -> Pred
 
 
 @pytest.mark.parametrize("name", slow_after(1, NAMES))
-def test_a_prediction_file_has_every_test_row(
-    demo_mimic3: Build, predict: Predict, name: str
-) -> None:
+def test_predictions_have_every_test_row(demo_mimic3: Build, predict: Predict, name: str) -> None:
     folder, rows = predict(demo_mimic3, name)
     assert folder.name.endswith(f"-{name}-logistic")
     keys = ["stay"] if name == "in_hospital_mortality" else ["stay", "period_length"]
@@ -76,18 +74,14 @@ def cell_text(cell: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay"])
-def test_the_same_seed_gives_the_same_bytes(
-    demo_mimic3: Build, predict: Predict, name: str
-) -> None:
+def test_a_seed_gives_the_same_bytes(demo_mimic3: Build, predict: Predict, name: str) -> None:
     words = ("--target", "duckdb", "--seed", "3")
     first, second = (predict(demo_mimic3, name, *words)[0] for _ in range(2))
     content = (first / "predictions.csv").read_bytes()
     assert content == (second / "predictions.csv").read_bytes()
 
 
-def test_predictions_on_postgres_are_those_of_duckdb(
-    demo_mimic3: Build, on_postgres: Build, predict: Predict
-) -> None:
+def test_engines_predict_alike(demo_mimic3: Build, on_postgres: Build, predict: Predict) -> None:
     found = [
         [float(row["prediction"]) for row in predict(build, "length_of_stay")[1]]
         for build in (demo_mimic3, on_postgres)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import struct
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
-from commands import link_project
 from in_process import Main
+from reports import write_report
 
+pytestmark = pytest.mark.usefixtures("checkout")
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
 NASTY = r"a_b & 100% $x$ #{1} ~^\ <|> [0] \input{/etc/hosts}"
@@ -28,43 +29,28 @@ DRAWN = {
 }
 
 
-@pytest.fixture
-def main(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
-    """Run commands in an empty folder that looks like a checkout."""
-    link_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return main
-
-
-def scored(main: Main, task: str, n: int = 400, *words: str) -> Path:
+def scored(main: Main, task: str) -> Path:
     """Write predictions and their truth, score them in a run's folder, and return it."""
-    drawn, folder = random.Random(f"{task} {n}"), Path(f"run_{task}")
+    count, drawn, folder = 400, np.random.default_rng(7), Path(f"run_{task}")
+    rows = pd.DataFrame({"stay": [f"{stay}_episode1_timeseries.csv" for stay in range(count)]})
+    if task != "in_hospital_mortality":
+        rows["period_length"] = 5 + np.arange(count) % 40
     labels = 25 if task == "phenotyping" else 1
-    has_hours = task != "in_hospital_mortality"
-    truths, predictions = [], []
-    for stay in range(n):
-        key = [f"{stay}_episode1_timeseries.csv", *([f"{5 + stay % 40}.0"] if has_hours else [])]
-        truth = [int(drawn.random() < 0.4) for _ in range(labels)]
-        guess = [min(max(drawn.gauss(0.3 + 0.4 * one, 0.25), 0), 1) for one in truth]
-        if task == "length_of_stay":
-            truth, guess = [drawn.randrange(400)], [drawn.random() * 400]
-        truths.append([*key, *map(str, truth)])
-        predictions.append([*key, *(f"{one:.6f}" for one in guess), *map(str, truth)])
-    columns = ["stay", *(["period_length"] if has_hours else [])]
-    one, many = (["y_true"], ["prediction"]), ([f"label_{at}" for at in range(1, 26)], [])
-    named, predicted = many if labels > 1 else one
-    predicted = [f"pred_{at}" for at in range(1, 26)] if labels > 1 else predicted
+    kinds = ("y_true", "prediction") if labels == 1 else ("label_{}", "pred_{}")
+    truths, names = ([kind.format(number + 1) for number in range(labels)] for kind in kinds)
+    truth = drawn.binomial(1, 0.4, (count, labels))
+    guess = np.clip(drawn.normal(0.3 + 0.4 * truth, 0.25), 0, 1)
+    if task == "length_of_stay":
+        truth, guess = drawn.integers(0, 400, (count, 1)), drawn.random((count, 1)) * 400
+    rows[truths] = truth
+    rows.to_csv("list.csv", index=False)
+    rows[names] = guess
     folder.mkdir()
-    write(Path("list.csv"), [[*columns, *named], *truths])
-    write(folder / "predictions.csv", [[*columns, *predicted, *named], *predictions])
+    rows.to_csv(folder / "predictions.csv", index=False)
     given = "--task", task, folder, "--test_listfile", "list.csv", "--n-iters", "50"
-    done = main("score", *given, "--out", "values.json", *words)
+    done = main("score", *given, "--out", "values.json")
     assert done.code == 0, done.err
     return folder
-
-
-def write(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    path.write_text("".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8")
 
 
 def plots_in(folder: Path) -> list[dict[str, Any]]:
@@ -82,27 +68,16 @@ def texts_of(svg: Path) -> list[str]:
 
 def report_file(path: Path, model: str = "m", task: str = "t", **metadata: Any) -> Path:
     """Write a report of one task by hand."""
-    interval = {"low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
-    result = {
-        "model_id": model,
-        "task_id": task,
-        "timestamp": "2026-01-02T03:04:05Z",
-        "metrics_results": {"accuracy": 0.4, "hours": 1234.5},
-        "intervals": {"accuracy": {"value": 0.4, **interval}},
-        "metadata": {
-            "metrics": {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}},
-            **metadata,
-        },
-    }
-    report = {
-        "model_id": model,
-        "timestamp": "2026-01-02T03:04:05Z",
-        "task_scores": {task: result["metrics_results"]},
-        "overall_scores": result["metrics_results"],
-        "detailed_results": [result],
-    }
-    path.write_text(json.dumps(report), encoding="utf-8")
-    return path
+    interval = {"value": 0.4, "low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
+    metrics = {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}}
+    return write_report(
+        path,
+        model,
+        task,
+        {"accuracy": 0.4, "hours": 1234.5},
+        intervals={"accuracy": interval},
+        metadata={"metrics": metrics, **metadata},
+    )
 
 
 @pytest.mark.parametrize("task", DRAWN)
@@ -165,11 +140,10 @@ def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Mai
         "kind": "forest", "name": "by_group", "title": odd, "labels": [odd, "small"],
         "y": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [30, None],
     }  # fmt: skip
-    path = Path("one.json")
-    told = json.loads(report_file(path, plots=[forest]).read_text(encoding="utf-8"))
-    told["task_scores"] = told["overall_scores"] = {}
-    file = path.rename("named.json")
-    file.write_text(json.dumps(told), encoding="utf-8")
+    path = Path("named.json")
+    known = {"metrics": {"accuracy": {"n": 40}}, "plots": [forest]}
+    none = {"task_scores": {}, "overall_scores": {}}
+    file = write_report(path, "m", "t", {"accuracy": 0.4}, none, metadata=known)
     assert main("report", file, "--out", "one.md", "--figures", "figures").code == 0
     assert len(list(Path("figures").iterdir())) == 4
     texts = texts_of(Path("figures/t_by_group.svg"))
@@ -191,9 +165,7 @@ def test_figures_of_several_runs_have_names_of_their_own(main: Main) -> None:
     assert done.out.split()[0] == "leaderboard.md"
 
 
-def test_without_matplotlib_it_is_said_what_to_install(
-    main: Main, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     file = report_file(Path("one.json"))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = main("report", file, "--out", "one.html", "--figures", "figures")
@@ -224,13 +196,15 @@ def test_the_format_names_the_report_of_a_run(form: str, main: Main) -> None:
     assert len(same) == 1
 
 
-def test_a_format_that_there_is_not_is_refused(main: Main) -> None:
-    files = [report_file(Path(f"{name}.json"), name, task_hash="1") for name in ("a", "b")]
-    for words in ([files[0], "--format", "docx"], [*files, "--format", "tex"]):
-        done = main("report", *words)
-        assert (done.code, done.out) == (2, "")
-        assert "format" in done.err
-    assert main("report", *files, "--format", "md").out.strip() == "leaderboard.md"
+def test_bars_of_a_leaderboard_lie_on_one_axis_also_beyond_1(main: Main) -> None:
+    known = {"metadata": {"task_hash": "a" * 64}}
+    for model, points in (("x", 3.0), ("y", -1.0)):
+        write_report(Path(model, "scores.json"), model, "t", {"points": points}, **known)
+    assert main("leaderboard", "x", "y").code == 0
+    page = Path("leaderboard.html").read_text(encoding="utf-8")
+    assert "-1 to 3" in page
+    places = re.findall(r'class="range" x1="([\d.]+)"', page)
+    assert [float(one) for one in places] == [195.0, 5.0]
 
 
 def test_texts_in_latex_are_text(main: Main) -> None:

@@ -9,19 +9,12 @@ from pathlib import Path
 
 import pytest
 from in_process import Main
+from reports import write_report
+from tables import table
 
 from medeval.models import EvaluationResult
 
-NAMES = {
-    "markup": "[red]m[/red] [link=https://evil.example]x[/link] :smile:",
-    "escape codes": "m\x1b[2J\x1b]8;;https://evil.example\x07\rgood",
-    "directions": "m\u202egpj.exe\u2066 \x9b31m",
-    "html": "<img src=x onerror=alert(1)>&lt;b&gt;",
-}
-FORMULAS = [
-    *('=HYPERLINK("https://evil.example")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)"),
-    *("\t=1+1", "\r=1+1", "  =1+1", "\uff1d1+1"),
-]
+NAMES, FORMULAS = table("visible_text").values()
 
 
 @pytest.fixture
@@ -41,18 +34,11 @@ def acts(text: str) -> bool:
 
 def written(main: Main, folder: Path, model: str, count: int, suffix: str) -> str:
     """Return the report of so many runs of a model, whose scores may come from elsewhere."""
-    scores = {"accuracy": 0.5, model: -0.5}
-    one = {"model_id": model, "task_id": f"{model} task", "metrics_results": scores}
-    report = {
-        "model_id": model,
-        "overall_scores": scores,
-        "task_scores": {one["task_id"]: scores},
-        "detailed_results": [{**one, "metadata": {"task_hash": "a" * 64}}],
-        "metadata": {},
-    }
-    reports = [folder / f"{number}.json" for number in range(count)]
-    for path in reports:
-        path.write_text(json.dumps(report), encoding="utf-8")
+    scores, known = {"accuracy": 0.5, model: -0.5}, {"task_hash": "a" * 64}
+    reports = [
+        write_report(folder / f"{number}.json", model, f"{model} task", scores, metadata=known)
+        for number in range(count)
+    ]
     done = main("report", *reports, "--out", folder / f"page.{suffix}")
     assert done.code == 0, done.err
     return (folder / f"page.{suffix}").read_text(encoding="utf-8")
@@ -91,9 +77,7 @@ def test_pages_show_names_as_text(
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("count", [1, 2], ids=["report", "leaderboard"])
-def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
-    name: str, count: int, tmp_path: Path, main: Main
-) -> None:
+def test_spreadsheets_get_names_as_text(name: str, count: int, tmp_path: Path, main: Main) -> None:
     text = written(main, tmp_path, name, count, "csv")
     header, *rows = csv.reader(StringIO(text, newline=""))
     for row in rows:
@@ -108,13 +92,3 @@ def test_spreadsheets_get_names_as_text_and_numbers_as_numbers(
 def test_what_programs_read_is_written_as_it_is() -> None:
     made = EvaluationResult(model_id="m", task_id="t", inputs=[{"answer": "=1+1", "-x": "@a"}])
     assert made.inputs_to_csv().splitlines() == ["answer,-x", "=1+1,@a"]
-
-
-def test_names_of_attacks_are_whole_on_a_terminal_of_80_columns(
-    main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    out = main("judge-audit", "--judge-model", "local").out
-    assert {"planted_scores_as_prior_review", "verdict_instead_of_an_answer"} <= {*out.split()}
-    assert max(map(len, out.split("\n"))) <= 80

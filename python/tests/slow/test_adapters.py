@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import PROJECT_ROOT, folder_of, run_medeval
+from commands import PROJECT_ROOT, folder_of, run_medeval, run_program
 from model_server import ModelServer, RuledEndpoint, model_server
+from tables import table
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
-USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-DECISION = {"thought": "", "final_diagnosis": "Acute appendicitis", "treatment": ["surgery"]}
-RULES: list[dict[str, Any]] = [
-    {"when": "呼吸", "text": "都不对", "usage": USAGE},
-    {"when": "Which is", "text": "The answer is B.", "usage": USAGE},
-    {"when": "题目", "text": "<think>B?</think>A, B", "usage": USAGE},
-    {"when": "summary", "text": '{"summary": "Stable."}', "usage": USAGE},
-    {"when": "answer", "text": '```json\n{"answer": "insulin"}\n```', "usage": USAGE},
-    {
-        "when": "ribs",
-        "turn": 0,
-        "text": "",
-        "calls": [["physical_examination", {}]],
-        "usage": USAGE,
-    },
-    {"text": json.dumps(DECISION), "usage": USAGE},
-]
+RULES = table("adapters")
 
 
 @pytest.fixture(autouse=True)
@@ -55,18 +37,12 @@ def inspected(
     server: ModelServer, out: Path, task: str, *options: str, cwd: Path = PROJECT_ROOT
 ) -> dict[str, float]:
     """Return the metrics of `inspect eval`."""
-    done = subprocess.run(
-        [
-            *(BIN / "inspect", "eval", f"medeval/{task}", "--model", "openai-api/local/m"),
-            *("--model-base-url", server.url, "--log-dir", out, "--log-format", "json"),
-            *("--display", "plain", *options),
-        ],
+    done = run_program(
+        *(BIN / "inspect", "eval", f"medeval/{task}", "--model", "openai-api/local/m"),
+        *("--model-base-url", server.url, "--log-dir", out, "--log-format", "json"),
+        *("--display", "plain", *options),
+        env={"LOCAL_API_KEY": "none"},
         cwd=cwd,
-        env={**os.environ, "LOCAL_API_KEY": "none"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
     )
     (log,) = out.glob("*.json")
     found = json.loads(log.read_text(encoding="utf-8"))
@@ -83,9 +59,7 @@ def inspected(
         ("mtsamples_procedures", "mtsamples_procedures", ["judge=local"]),
     ],
 )
-def test_inspect_gives_our_metrics(
-    task: str, name: str, options: list[str], tmp_path: Path
-) -> None:
+def test_inspect_scores_as_we_do(task: str, name: str, options: list[str], tmp_path: Path) -> None:
     judge = ["--judge-model", "local"] if "judge=local" in options else []
     given = [*options, *([f"named={task}"] if name == "task_file" else [])]
     words = [word for one in given for word in ("-T", one)]
@@ -103,15 +77,9 @@ def test_inspect_plays_a_conversation_with_tools(asked_export: Path, tmp_path: P
         assert found == wanted
 
 
-def test_credentialed_text_reaches_a_foreign_runner_s_endpoint_only_if_that_is_declared(
-    tmp_path: Path,
-) -> None:
-    row = {
-        "sample_id": "q1",
-        "question": "secret?",
-        "selection": ["a", "b"],
-        "answer_choices": ["a"],
-    }
+def test_inspect_sends_credentialed_text_only_to_declared_endpoints(tmp_path: Path) -> None:
+    row = {"sample_id": "q1", "question": "secret?", "selection": ["a", "b"]}
+    row |= {"answer_choices": ["a"]}
     questions = tmp_path / "questions.json"
     questions.write_text(json.dumps([row]), encoding="utf-8")
     option = ["-T", f"questions={questions}"]
@@ -150,20 +118,14 @@ def test_lm_eval_gives_our_metrics(name: str, tmp_path: Path) -> None:
     assert written.returncode == 0, written.stderr
     with model_server(RuledEndpoint(RULES).script) as server:
         wanted = ours(server, tmp_path / "ours", task)
-        done = subprocess.run(
-            [
-                *(BIN / "lm_eval", "--model", "local-chat-completions"),
-                *("--tasks", f"medeval_{name}", "--include_path", tmp_path),
-                *("--apply_chat_template", "--output_path", tmp_path, "--model_args"),
-                f"model=m,base_url={server.url}/chat/completions,num_concurrent=8,"
-                "tokenizer_backend=None",
-            ],
+        address = f"base_url={server.url}/chat/completions"
+        done = run_program(
+            *(BIN / "lm_eval", "--model", "local-chat-completions"),
+            *("--tasks", f"medeval_{name}", "--include_path", tmp_path),
+            *("--apply_chat_template", "--output_path", tmp_path, "--model_args"),
+            f"model=m,{address},num_concurrent=8,tokenizer_backend=None",
+            env={"OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"},
             cwd=tmp_path,
-            env={**os.environ, "OPENAI_API_KEY": "none", "HF_HUB_OFFLINE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
         )
         assert done.returncode == 0, done.stderr
     (file,) = tmp_path.rglob("results_*.json")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, run_dbt, run_medeval
 from model_server import RuledEndpoint, model_server
 
 pytestmark = pytest.mark.slow
 PAGE = (PROJECT_ROOT / "docs" / "adding_a_benchmark.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+WAREHOUSE = {"MEDEVAL_DUCKDB": "medeval.duckdb"}
 OWN = "abbreviations.py:Abbreviations"
 RULES = [{"when": "CHF", "text": "Congestive heart failure."}, {"text": "deep vein thrombosis"}]
 
@@ -33,27 +31,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    built = subprocess.run(
-        [Path(sys.executable).parent / "dbt", "build", "--select", "abbreviations"],
-        cwd=folder,
-        env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    built = run_dbt("build", "--select", "abbreviations", env=WAREHOUSE, cwd=folder)
     assert built.returncode == 0, built.stdout
     return folder
 
 
 def medeval(folder: Path, *words: str, path: str = "") -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "medeval", *words],
-        cwd=folder,
-        env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_medeval(*words, env={**WAREHOUSE, "PYTHONPATH": path}, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -98,24 +82,10 @@ def test_a_record_does_not_choose_the_code_that_is_run(checkout: Path) -> None:
         changed = json.dumps({**record, field: "evil.py:Evil"})
         (checkout / "four" / "run.json").write_text(changed, encoding="utf-8")
         for words in (["score"], ["compare", run], ["judge"], ["run", "--resume"]):
-            done = subprocess.run(
-                [sys.executable, "-m", "medeval", *words, "four"],
-                cwd=checkout,
-                env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = run_medeval(*words, "four", env=WAREHOUSE, cwd=checkout)
             assert done.returncode == 2, (field, words)
     assert not (checkout / "was_run").exists()
-    done = subprocess.run(
-        [sys.executable, "-m", "medeval", "score", run],
-        cwd=checkout,
-        env={**os.environ, "MEDEVAL_DUCKDB": "medeval.duckdb"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_medeval("score", run, env=WAREHOUSE, cwd=checkout)
     assert done.returncode == 2
     assert f"is a run of {OWN}. Name that with --task" in done.stderr
 

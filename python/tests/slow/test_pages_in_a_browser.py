@@ -9,67 +9,39 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from commands import PROJECT_ROOT, run_medeval
 from playwright.sync_api import Browser, Page, sync_playwright
+from reports import write_report
+from tables import table
 
 pytestmark = pytest.mark.slow
 
 HOSTILE = "<script>document.title='taken'</script>\x07 \u202egpj.exe <img src=x onerror=alert(1)>"
 N = 120
+SCORES = {"exact": 0.667, "partial": 0.7}
+# What a report says of its task: warnings, tables and a plot of each kind.
+ABOUT = table("page")
 
 
-def result(model: str, n: int = N) -> dict[str, object]:
+def result(model: str, n: int = N) -> dict[str, Any]:
+    """Return what a report says of so many items beside its scores."""
     right = [float(place % 3 != 0) for place in range(n)]
     outputs = [HOSTILE, "long " * 200_000, *(f"{model} says {place}" for place in range(2, n))]
-    low, high = 0.58, 0.74
-    intervals = {
-        name: {"value": value, "low": low, "high": high, "level": 0.95, "method": "wilson", "n": n}
-        for name, value in (("exact", 0.667), ("partial", 0.7))
-    }
-    grid = [0.0, 0.25, 0.5, 0.75, 1.0]
-    plots = [
-        {
-            "kind": "curve", "name": "roc", "title": "ROC", "x_label": "1 - specificity",
-            "y_label": "sensitivity", "x": grid, "y": [0.0, 0.5, 0.7, 0.9, 1.0],
-            "low": [0.0, 0.4, 0.6, 0.8, 1.0], "high": [0.1, 0.6, 0.8, 1.0, 1.0],
-            "has_diagonal": True,
-        },
-        {
-            "kind": "calibration", "name": "calibration", "title": "Calibration",
-            "x_label": "predicted", "y_label": "observed", "x": [0.2, 0.6], "y": [0.25, None],
-            "low": [0.2, None], "high": [0.3, None], "n": [40, None],
-        },
-        {
-            "kind": "bars", "name": "by_label", "title": "By label", "labels": ["first", "second"],
-            "y": [0.4, None], "low": [0.3, None], "high": [0.5, None],
-        },
-        {
-            "kind": "confusion", "name": "bins", "title": "Bins", "labels": ["0-1", "1-2"],
-            "x_label": "predicted", "y_label": "observed", "cells": [[30, None], [0, 12]],
-        },
-    ]  # fmt: skip
+    interval = {"low": 0.58, "high": 0.74, "level": 0.95, "method": "wilson", "n": n}
     return {
-        "model_id": model,
-        "task_id": "quiz",
         "inputs": [{"id": f"q{place}", "question": f"Question {place}?"} for place in range(n)],
         "model_outputs": [{"answer": one} for one in outputs],
         "item_scores": {"exact": right, "partial": [(1 + one) / 2 for one in right]},
-        "metrics_results": {"exact": sum(right) / n, "partial": 0.7},
-        "intervals": intervals,
+        "intervals": {name: {"value": value, **interval} for name, value in SCORES.items()},
         "metadata": {
-            "headline": "exact",
-            "status": "ok",
-            "task_hash": "a" * 64,
-            "data_class": "open",
+            **ABOUT,
             "metrics": {"exact": {"n": n}, "partial": {"n": n}},
             "outcomes": {"asked": n, "answered": n - 20, "refused": 20},
             "item_outcomes": ["refused"] * 20 + ["answered"] * (n - 20),
-            "warnings": ["Many replies were refused."],
-            "tables": [{"title": "by field", "columns": ["field", "n"], "rows": [["a", "60"]]}],
-            "plots": plots,
         },
     }
 
@@ -78,14 +50,9 @@ def result(model: str, n: int = N) -> dict[str, object]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages") / "runs"
     for name, model in (("1-quiz-A", "A"), ("2-quiz-B", "B")):
-        (folder / name).mkdir(parents=True)
+        write_report(folder / name / "scores.json", model, "quiz", SCORES, **result(model))
         told = {"task": "quiz", "model": model}
         (folder / name / "run.json").write_text(json.dumps(told), encoding="utf-8")
-        one = result(model)
-        scores = {"quiz": one["metrics_results"]}
-        report = {"model_id": model, "detailed_results": [one], "task_scores": scores}
-        report["overall_scores"] = one["metrics_results"]
-        (folder / name / "scores.json").write_text(json.dumps(report), encoding="utf-8")
     return folder
 
 
@@ -168,11 +135,9 @@ def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: 
     # A text that is folded is found, and is text, as any other.
     gold = ["", *[f"gold {place} {'long ' * 200}{HOSTILE}" for place in range(1, 450)]]
     many["metadata"] |= {"item_gold": gold, "item_verdicts": [["right"]] * 450}
-    told = {"model_id": "A", "detailed_results": [{**many, "model_outputs": outputs}]}
-    told |= {"task_scores": {"quiz": many["metrics_results"]}}
-    told |= {"overall_scores": many["metrics_results"]}
-    (tmp_path / "a.json").write_text(json.dumps(told), encoding="utf-8")
-    made = run_medeval("report", tmp_path / "a.json", "--out", tmp_path / "a.html")
+    many["model_outputs"] = outputs
+    told = write_report(tmp_path / "a.json", "A", "quiz", SCORES, **many)
+    made = run_medeval("report", told, "--out", tmp_path / "a.html")
     assert made.returncode == 0, made.stderr
     one = Opened(browser, (tmp_path / "a.html").as_uri())
     page, rows = one.page, one.page.locator("details.items tbody tr:visible")
@@ -224,9 +189,7 @@ def test_pages_can_be_used_by_all(
 
 
 @pytest.mark.parametrize("name", ["report", "board"])
-def test_pages_fit_a_phone_and_paper(
-    browser: Browser, name: str, request: pytest.FixtureRequest
-) -> None:
+def test_pages_fit_phone_paper(browser: Browser, name: str, request: pytest.FixtureRequest) -> None:
     place: Path = request.getfixturevalue(name)
     one = Opened(browser, place.as_uri(), viewport={"width": 390, "height": 844})
     wide = "document.documentElement.scrollWidth"

@@ -6,44 +6,18 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from commands import folder_of, run_medeval
+from commands import folder_of, forked_commands, run_medeval
 from model_server import RuledEndpoint, model_server
 from playwright.sync_api import Browser
+from tables import table
 from test_pages_in_a_browser import Opened
 from test_pages_in_a_browser import browser as browser  # the fixture
 
 pytestmark = pytest.mark.slow
 
-DIMENSION = {"score": 4, "explanation": "It fits the note."}
-VERDICT = dict.fromkeys(("accuracy", "completeness", "clarity"), DIMENSION)
-JURY = ("--judge-model", "one", "--judge-model", "two", "--judge-base-url", "$URL")
 # By page: how its run is made, and what a reader must find in it beside its scores.
-PAGES = {
-    "in_hospital_mortality": (["predict"], "Calibration"),
-    "decompensation": (["predict"], "Precision"),
-    "length_of_stay": (["predict"], "observed"),
-    "phenotyping": (["predict"], "phenotype"),
-    "cdm": (["run", "--limit", "8"], "cases by round"),
-    "cdm: at once": (["run", "--limit", "8", "--mode", "full_information"], "by pathology"),
-    "mtsamples": (["run", *JURY], "accuracy 4 (It fits the note.)", "agreement of the judges"),
-    "yier": (["run"], "right of"),
-    "clinical_qa_basic": (["run", "--no-judge"], "gold"),
-    "clinical_summarization_basic": (
-        ["run", "--rubric", "summarization", "--judge-model", "local"],
-        "local: ",
-    ),
-    "diagnostic_reasoning_basic": (["run", "--no-judge"], "gold"),
-    "patient_communication_basic": (["run", "--no-judge"], "gold"),
-    "choices.yaml": (["run"], "Which one?"),
-}
-CHOICES = """\
-task_id: choices
-task_type: multiple_choice
-data_class: open
-dataset:
-  - {question: "Which one?", options: [this, that], answer: B}
-  - {question: "And now?", options: [this, that, none], answer: [A]}
-"""
+GIVEN = table("pages")
+PAGES = GIVEN["pages"]
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +26,15 @@ def pages(
 ) -> dict[str, Path]:
     """One page a kind of task, of the demo's own models."""
     folder = tmp_path_factory.mktemp("all")
-    (folder / "choices.yaml").write_text(CHOICES, encoding="utf-8")
+    (folder / "choices.yaml").write_text(GIVEN["choices"], encoding="utf-8")
     env = {"MEDEVAL_DUCKDB": str(asked_duckdb)}
     made: dict[str, Path] = {}
-    with model_server(RuledEndpoint([{"text": VERDICT}]).script) as server:
-        for name, ((command, *words), *_) in PAGES.items():
+    with (
+        forked_commands(),
+        model_server(RuledEndpoint([{"text": GIVEN["verdict"]}]).script) as server,
+    ):
+        for name, row in PAGES.items():
+            command, *words = row["made"].split()
             task = name.partition(":")[0]
             model = "logistic" if command == "predict" else "demo"
             task = str(folder / task) if task.endswith(".yaml") else task
@@ -77,9 +55,7 @@ def pages(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_of_a_task_can_be_read(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
+def test_page_of_a_task_can_be_read(browser: Browser, pages: dict[str, Path], name: str) -> None:
     address = pages[name].as_uri()
     phone = {"width": 390, "height": 844}
     one = Opened(browser, address, viewport=phone, bypass_csp=True)
@@ -89,7 +65,7 @@ def test_the_page_of_a_task_can_be_read(
     for summary in page.locator("summary").all():
         summary.click()
     text = page.locator("main").inner_text()
-    assert all(wanted.lower() in text.lower() for wanted in PAGES[name][1:])
+    assert all(wanted.lower() in text.lower() for wanted in PAGES[name]["has"])
     # The headline is a sentence with its interval, and the methods can be copied.
     assert "(95% interval " in text
     assert "was evaluated on" in text

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, run_program
 
 pytestmark = pytest.mark.slow
 FILES = ("pyproject.toml", "README.md", "LICENSE", "dbt_project.yml", "profiles.yml")
@@ -20,16 +19,8 @@ FOLDERS = ("python", "models", "macros", "seeds", "tests", "demo")
 
 def done(*words: str | Path, cwd: Path) -> str:
     """Return what a command printed, in an environment that names no data and no checkout."""
-    env = {name: value for name, value in os.environ.items() if "MEDEVAL" not in name}
-    ended = subprocess.run(
-        [*map(str, words)],
-        cwd=cwd,
-        env={**env, "PYTHONPATH": "", "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    without = [word for name in os.environ if "MEDEVAL" in name for word in ("-u", name)]
+    ended = run_program("env", *without, *words, env={"PYTHONPATH": "", "NO_COLOR": "1"}, cwd=cwd)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 

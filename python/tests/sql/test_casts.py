@@ -136,9 +136,7 @@ def test_a_typed_cell_that_is_out_of_range_is_refused(
         assert_refused(readers["postgres"], source, kind, cell, type_name)
 
 
-def test_a_typed_cell_that_is_no_number_is_missing_only_in_mimic_iii(
-    readers: dict[str, Readers],
-) -> None:
+def test_a_typed_nan_is_missing_only_in_mimic_iii(readers: dict[str, Readers]) -> None:
     for kind in ("integer", "double"):
         typed = ("NaN", "double precision")
         assert readers["postgres"].read("mimic3.b", kind, *typed) is None

@@ -55,9 +55,7 @@ def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.slow
-def test_names_in_capitals_and_plain_files(
-    warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path
-) -> None:
+def test_capital_names(warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "files", suffix=".csv")
     for path in folder.glob("*/*.csv"):
         header, rest = path.read_text().split("\n", 1)
@@ -107,9 +105,7 @@ def settings(row: dict[str, Any], folder: Path) -> tuple[tuple[str, ...], dict[s
 
 
 @pytest.mark.parametrize("name", slow_after(2, ROWS["stops"]))
-def test_a_build_stops_and_says_what_its_row_has(
-    warehouse: Warehouse, folder: Path, name: str
-) -> None:
+def test_a_build_stops_as_its_row_says(warehouse: Warehouse, folder: Path, name: str) -> None:
     row = ROWS["stops"][name]
     if "select" in row:
         warehouse.builds("seed", "--select", "cdm")
@@ -143,9 +139,7 @@ def note(text: str) -> str:
     ],
     ids=["lines", "controls", "large"],
 )
-def test_a_note_is_one_row_with_every_byte(
-    warehouse: Warehouse, folder: Path, text: str, suffix: str
-) -> None:
+def test_note_keeps_every_byte(warehouse: Warehouse, folder: Path, text: str, suffix: str) -> None:
     """Case C-02: line breaks, quotes, control characters, and more than DuckDB's usual line."""
     (folder / "note" / "radiology.csv.gz").unlink()
     write(folder / "note" / f"radiology{suffix}", note(text))
@@ -167,9 +161,7 @@ def test_release_1_0_as_downloaded(
 
 
 @pytest.mark.slow
-def test_a_part_built_with_other_rules_makes_no_whole(
-    worker: Worker, tmp_path: Path, warehouse: Warehouse
-) -> None:
+def test_a_part_by_other_rules(worker: Worker, tmp_path: Path, warehouse: Warehouse) -> None:
     """Tables of two rule sets must not stand side by side in an export."""
     built = Warehouse(worker, tmp_path)
     built.builds("build", "--select", "cdm", *MODELS_ONLY)

@@ -20,6 +20,7 @@ from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import filled
+from parsed_dbt import run_parsed
 from postgres_server import connect
 from tables import slow_after, table
 
@@ -39,9 +40,7 @@ def built(worker: Worker, tmp_path: Path) -> Worked:
 
 
 @pytest.mark.parametrize(("variables", "said"), slow_after(2, map(tuple, GIVEN["variables"])))
-def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
-    built: Worked, variables: dict[str, object], said: str
-) -> None:
+def test_wrong_variable_stops_first(built: Worked, variables: dict[str, object], said: str) -> None:
     run = ("build", "--select", "yier", *MODELS, "--vars", json.dumps(variables))
     built.stops(*run, says=(said,))
     assert not built.path.exists()
@@ -75,9 +74,7 @@ def test_a_text_that_says_false_is_false(built: Worked) -> None:
     assert [regions(text) for text in ("false", "False", "true")] == [false, false, true]
 
 
-def test_unit_tests_mean_their_own_values_of_the_variables(
-    cdm_duckdb: Build, tmp_path: Path
-) -> None:
+def test_unit_tests_have_their_own_values_of_variables(cdm_duckdb: Build, tmp_path: Path) -> None:
     """Those of every model that the variables change; they have passed with the defaults."""
     ids = tmp_path / "ids.txt"
     cases = cdm_duckdb.rows("select hadm_id from cdm.cdm_cases")
@@ -195,9 +192,7 @@ def test_a_model_that_fails_leaves_its_old_table_and_one_of_another_kind_takes_i
 # Previews
 
 
-def test_a_staging_model_is_previewed_before_the_first_build_and_nothing_is_written(
-    built: Worked,
-) -> None:
+def test_a_staging_model_is_previewed_before_the_first_build(built: Worked) -> None:
     said = built.builds("show", "--select", "stg_mimic3__icustays", "stg_yier__records")
     assert "Previewing node 'stg_mimic3__icustays'" in said
     assert "| icustay_id |" in said
@@ -218,6 +213,15 @@ def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> Non
     env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_TEMP_DIR": str(built.folder / "spill")}
     said = run_dbt("compile", "--inline", query, env=env).stdout
     assert [part in said for part in says] == [True, True], said
+
+
+@pytest.mark.slow
+def test_a_model_made_of_a_seed_compiles_before_the_first_build(built: Worked) -> None:
+    models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
+    built.builds("compile", "--select", *models)
+    said = "The seed {0} is not built. Build it first: `dbt seed --select {0}`"
+    says = map(said.format, ("radiology_look_alikes", "item_variables"))
+    built.stops("run", "--select", *models, says=tuple(says))
 
 
 @pytest.mark.slow
@@ -292,17 +296,15 @@ def test_the_commands_say_where_the_project_is_not(tmp_path: Path) -> None:
 # PostgreSQL
 
 
-def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
+def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[str, str]) -> None:
     source = cdm_folder.write_folder(tmp_path / "mimic")
     ids = tmp_path / "ids.txt"
     ids.write_text("20000002\n20000001\n")
     env = dict(postgres_database)
     loaded = run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env)
     assert loaded.returncode == 0, loaded.stderr
-    run = ("run", "--target", "postgres", "--select", "stg_cdm__cohort_list")
-    done = run_dbt(*run, env=env, folder=tmp_path)
+    run = ("run", "--select", "stg_cdm__cohort_list")
+    done = run_parsed(*run, target="postgres", env=env, folder=tmp_path)
     assert done.returncode != 0
     assert "A list of 2 admissions is loaded (cdm_note_extract.cohort_list)" in done.stdout
     assert "not named" in done.stdout
@@ -316,35 +318,27 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert row[2] is None
         # A list that somebody else has put there, and one under the reference's rules.
         connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
-        done = run_dbt(
-            *("run", "--target", "postgres", "--select", "int_cdm__candidates"),
-            *("--vars", "{cdm_rules: reference}"),
-            env=env,
-            folder=tmp_path,
-        )
+        reference = ("run", "--select", "int_cdm__candidates", "--vars", "{cdm_rules: reference}")
+        done = run_dbt(*reference, "--target", "postgres", env=env, folder=tmp_path)
         assert "A list of 1 admissions is loaded" in done.stdout
         connection.execute(
             "drop table cdm_note_extract.cohort_list;"
             "create table cdm_note_extract.cohort_list as"
             " select '1' as list_position, '20000001' as hadm_id"
         )
-        done = run_dbt(*run, env=env, folder=tmp_path)
+        done = run_parsed(*run, target="postgres", env=env, folder=tmp_path)
         assert "A list of 1 admissions is loaded" in done.stdout
         # With either quote, in variables of either kind.
-        hostile = {
-            "mimic4_hosp_schema": GIVEN["hostile"][0],
-            "cdm_extract_schema": GIVEN["hostile"][1],
-        }
-        done = run_dbt(*run, "--vars", json.dumps(hostile), env=env, folder=tmp_path)
+        schemas = ("mimic4_hosp_schema", "cdm_extract_schema")
+        hostile = ("--vars", json.dumps(dict(zip(schemas, GIVEN["hostile"], strict=False))))
+        done = run_dbt(*run, *hostile, "--target", "postgres", env=env, folder=tmp_path)
         assert done.returncode != 0
         assert "A schema cannot be called" in done.stdout
         names = "select relname from pg_class where relname = 'evil'"
         assert connection.execute(names).fetchall() == []
 
 
-def test_postgres_is_read_in_one_transaction_that_cannot_write(
-    postgres_database: dict[str, str],
-) -> None:
+def test_postgres_is_read_in_one_read_only_transaction(postgres_database: dict[str, str]) -> None:
     names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
     settings = {ours: postgres_database[name] for name, ours in names.items()}
     settings["password"] = postgres_database["PGPASSWORD"]

@@ -21,25 +21,14 @@ def test_published_tables_of_synthetic_data_are_identical(
     assert (names, rows) == synthetic_postgres.published(table)
 
 
-@pytest.mark.parametrize("table", PUBLISHED)
-def test_published_tables_of_the_open_demo_are_identical(
-    open_demo_duckdb: Build, open_demo_postgres: Build, table: str
-) -> None:
-    names, rows = open_demo_duckdb.published(table)
-    assert rows, "an empty table proves nothing"
-    assert (names, rows) == open_demo_postgres.published(table)
-
-
 def test_files_are_identical(synthetic_duckdb: Build, synthetic_postgres: Build) -> None:
     exported = synthetic_duckdb.hashes("--order", "reference", "--timeseries")
     assert len(exported) > 200
     assert exported == synthetic_postgres.hashes("--order", "reference", "--timeseries")
 
 
-@pytest.mark.parametrize(
-    ("threads", "zone"), [("1", "UTC"), ("2", "America/New_York"), ("1", "Asia/Shanghai")]
-)
-def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
+@pytest.mark.parametrize(("threads", "zone"), [("1", "America/New_York"), ("2", "Asia/Shanghai")])
+def test_threads_and_zones(
     tmp_path: Path, synthetic_duckdb: Build, threads: str, zone: str
 ) -> None:
     build = build_floor(

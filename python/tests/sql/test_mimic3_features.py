@@ -113,9 +113,7 @@ def test_the_features_pass_every_test_of_dbt(synthetic_duckdb: Build) -> None:
 
 
 @pytest.mark.parametrize("table", ["mimic3_feature_windows", "mimic3_features"])
-def test_both_engines_have_the_same_bits(
-    demo_mimic3: Build, on_postgres: Build, table: str
-) -> None:
+def test_engines_have_the_same_bits(demo_mimic3: Build, on_postgres: Build, table: str) -> None:
     names, rows = demo_mimic3.published(table)
     assert len(rows) > 1_000
     assert (names, rows) == on_postgres.published(table)

@@ -134,9 +134,7 @@ def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
 # mimic-code#1881, duckdb#16251: the sniffer looks at the first rows, takes the file for unquoted
 # and loses what comes after.
 @pytest.mark.slow
-def test_a_quoted_cell_after_thousands_of_plain_rows_is_read(
-    warehouse: Warehouse, folder: Path
-) -> None:
+def test_a_quoted_cell_after_many_plain_rows_is_read(warehouse: Warehouse, folder: Path) -> None:
     content = "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n"
     content += "".join(f"{row},{row:05},plain,plain title\n" for row in range(10_000, 40_000))
     content += '40001,A4407,,"ostomy barrier, 4"" x 4"""\n'
@@ -217,9 +215,7 @@ def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: 
 # DuckDB reads a large file in pieces, and counts lines, not rows.
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_the_row_of_a_cell_is_right_in_a_large_file(
-    warehouse: Warehouse, folder: Path, suffix: str
-) -> None:
+def test_a_cell_of_a_large_file_is_placed(warehouse: Warehouse, folder: Path, suffix: str) -> None:
     header = TABLES["admissions"].split("\n", 1)[0]
     good = "1,{0},{0},2150-01-01 08:00:00,2150-01-09 08:00:00,,,,,,,,,,,,{1},0,1\n".format
     rows = [good(number, '"one\ntwo, ""three"""') for number in range(1, 150_001)]
@@ -231,9 +227,7 @@ def test_the_row_of_a_cell_is_right_in_a_large_file(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "test"])
-def test_the_demo_does_not_take_the_place_of_real_data(
-    worker: Worker, tmp_path: Path, folder: Path, command: str
-) -> None:
+def test_demo_replaces_no_data(worker: Worker, tmp_path: Path, folder: Path, command: str) -> None:
     warehouse = Warehouse(worker, tmp_path)
     warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
     says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
@@ -280,9 +274,7 @@ def demo(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.mark.slow
-def test_a_database_file_is_only_read_and_is_attached_again(
-    demo: Warehouse, tmp_path: Path
-) -> None:
+def test_a_database_file_is_read_only_and_attached_again(demo: Warehouse, tmp_path: Path) -> None:
     path = database(tmp_path / "mimic3.duckdb", SYNTHETIC, upper=True)
     content = path.read_bytes()
     path.chmod(0o444)
@@ -310,9 +302,7 @@ def cut_at_a_line_end(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_file_cut_at_a_line_end_stops_and_no_export_follows_until_a_whole_build(
-    demo: Warehouse, tmp_path: Path
-) -> None:
+def test_a_file_cut_at_a_line_end_keeps_exports_back(demo: Warehouse, tmp_path: Path) -> None:
     warehouse = Warehouse(demo.worker, tmp_path)
     shutil.copy(demo.path, warehouse.path)
     assert warehouse.export()[0] == 0

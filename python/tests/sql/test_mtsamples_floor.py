@@ -37,24 +37,8 @@ def lines(*notes: tuple[str, str], **more: str) -> bytes:
     return "".join(entry + "\n" for entry in entries).encode()
 
 
-ODD_NAMES = {
-    "a [1].txt": "H\nPLAN: one",
-    "b*?.txt": "H\nPLAN: two",
-    "c#'&%20.txt": "\ufeffH\u00a0\r\nFINDINGS:\u00a0three\u2028four\r\n",
-    "d=1.TXT": 'H\nSUMMARY: five {x} $5 \\. "q"',
-    "e.txt": "",
-    "f .txt": "PLAN: six",
-    "NA": "PLAN: not read",
-    "README.md": "PLAN: not read",
-    ".hidden.txt": "PLAN: not read",
-}
-ODD_EXAMPLES = [
-    ("a [1]", 0, "H", "one"),
-    ("b*?", 1, "H", "two"),
-    ("c#'&%20", 2, "\ufeffH", "three\u2028four"),
-    ("d=1", 3, "H", 'five {x} $5 \\. "q"'),
-    ("f ", 5, "", "six"),
-]
+ODD_NAMES: dict[str, str] = table("mtsamples_files")["files"]
+ODD_EXAMPLES = [tuple(example) for example in table("mtsamples_files")["examples"]]
 SHORT = (
     "select example_id, source_index, question, answer from mtsamples.mtsamples_procedures"
     " order by source_index"
@@ -69,9 +53,7 @@ def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", slow_after(1, ["folder", "cache", "jsonl", "JSONL.GZ"]))
-def test_notes_of_each_form_are_read_as_they_are(
-    worker: Worker, tmp_path: Path, odd_folder: Path, form: str
-) -> None:
+def test_notes_in_each_form(worker: Worker, tmp_path: Path, odd_folder: Path, form: str) -> None:
     read = [name for name in ODD_NAMES if name.lower().endswith(".txt") and name[0] != "."]
     place = tmp_path / f"my [notes].{form}"
     if form == "folder":

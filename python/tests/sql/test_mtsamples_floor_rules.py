@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +16,11 @@ from commands import run_medeval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres_server import new_database
+from tables import table
 
 pytestmark = pytest.mark.slow
 
 MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
-ENGINES = ("duckdb", "postgres")
 SECTIONS = ("PLAN", "SUMMARY", "FINDINGS")
 
 
@@ -35,18 +36,7 @@ class Example(NamedTuple):
 
 
 # What a note is made of, and what is nearly that.
-PIECES = st.sampled_from(
-    [
-        *(f"{section}:" for section in SECTIONS),
-        *("PLAN :", "PLANS:", "Plan:", "findings:", "SUMMARY"),
-        *("AND PLAN:", "EXPLAN:", "GROSS FINDINGS:"),
-        *("PLAN:FINDINGS:", "PLAN: \n", "SUMMARY:\u00a0\n", "FINDINGS:\r\n"),
-        *("\n", "\n", "\r", "\r\n", "\v", "\f", "\u0085", "\u2028", "\u2029", "\x1c", "\x1f"),
-        *(" ", "\t", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u180e"),
-        *("rest", "no tumor.", "ß", "ﬁ", "e\u0301", "😀", "{x} $5 %s \\n", "'quoted', \"twice\""),
-        *("Medical Specialty:", "Sample Name:", "\nMedical Specialty:", "\nSample Name:\u00a0"),
-    ]
-)  # fmt: skip
+PIECES = st.sampled_from(table("mtsamples_files")["pieces"])
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8
 )
@@ -113,37 +103,6 @@ def built(
     return {name: Example(*values) for name, *values in rows}
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, dict[str, str] | None]]:
-    """A folder, and the address of a database where the engine is a server."""
-    folder = tmp_path_factory.mktemp(f"mtsamples-{request.param}")
-    if request.param == "duckdb":
-        yield folder, None
-        return
-    with new_database(request.getfixturevalue("postgres_server")) as address:
-        yield folder, address
-
-
-@pytest.fixture(scope="module")
-def random_examples(
-    engine: tuple[Path, dict[str, str] | None],
-) -> tuple[dict[str, str], dict[str, Example]]:
-    """Random notes, and the examples that one build makes of them."""
-    folder, address = engine
-    notes = {f"note {number:04}.txt": note for number, note in enumerate(random_notes())}
-    return notes, built(folder, notes, address)
-
-
-def test_random_notes_give_the_examples_of_the_rules(
-    random_examples: tuple[dict[str, str], dict[str, Example]],
-) -> None:
-    notes, examples = random_examples
-    expected = {name: extracted(note) for name, note in notes.items()}
-    assert examples == {name: example for name, example in expected.items() if example}
-
-
 @pytest.fixture(scope="module")
 def real_notes(shared: Path) -> dict[str, str]:
     """The notes of the published development subset."""
@@ -157,28 +116,54 @@ def golden(shared: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
-def test_real_notes_and_known_cases_give_what_is_expected(
-    engine: tuple[Path, dict[str, str] | None], shared: Path, real_notes: dict[str, str]
+@pytest.fixture(scope="module")
+def notes(shared: Path, real_notes: dict[str, str]) -> dict[str, str]:
+    """Real notes, and behind their names known cases and random notes."""
+    cases = {f"~{case['name']}.txt": case["text"] for case in golden(shared, "edge_cases.jsonl")}
+    drawn = {f"~random {number:04}.txt": note for number, note in enumerate(random_notes())}
+    return {**real_notes, **cases, **drawn}
+
+
+@pytest.fixture(scope="module", params=["duckdb", "postgres"])
+def examples(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    notes: dict[str, str],
+) -> Iterator[dict[str, Example]]:
+    """The examples that one build of an engine makes of all notes."""
+    with ExitStack() as stack:
+        address = None
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres_server")
+            address = stack.enter_context(new_database(server))
+        yield built(tmp_path_factory.mktemp(request.param), notes, address)
+
+
+def test_random_and_real_notes_give_the_examples_of_the_rules(
+    notes: dict[str, str], examples: dict[str, Example]
 ) -> None:
-    folder, address = engine
-    cases = golden(shared, "edge_cases.jsonl")
-    # Behind the names of all real notes, so that theirs stay in order.
-    case_notes = {f"~{case['name']}.txt": case["text"] for case in cases}
-    found = built(folder, {**real_notes, **case_notes}, address)
+    ruled = {name: note for name, note in notes.items() if name[0] != "~" or "random" in name}
+    expected = {name: extracted(note) for name, note in ruled.items()}
+    found = {name: example for name, example in examples.items() if name in ruled}
+    assert found == {name: example for name, example in expected.items() if example}
+
+
+def test_real_notes_and_known_cases_give_what_is_expected(
+    examples: dict[str, Example], shared: Path, real_notes: dict[str, str]
+) -> None:
     expected = golden(shared, "expected.jsonl")
     assert [
         (name, example.extracted_section, example.question, example.answer)
-        for name, example in found.items()
+        for name, example in examples.items()
         if name in real_notes
     ] == [
         (one["filename"], one["extracted_section"], one["question"], one["answer"])
         for one in expected
     ]
-    named = [name for name in real_notes if name in found and found[name].medical_specialty]
+    named = [one for name, one in examples.items() if name in real_notes and one.medical_specialty]
     assert len(named) > 0.9 * len(expected)
-    assert all(found[name] == extracted(real_notes[name]) for name in found if name in real_notes)
-    for case in cases:
-        example = found.get(f"~{case['name']}.txt")
+    for case in golden(shared, "edge_cases.jsonl"):
+        example = examples.get(f"~{case['name']}.txt")
         wanted = case["recommended"]
         assert (example is not None) == (wanted["status"] == "example"), case["name"]
         if example is not None:
@@ -186,9 +171,7 @@ def test_real_notes_and_known_cases_give_what_is_expected(
                 assert getattr(example, field) == wanted[field], (case["name"], field)
 
 
-def test_the_other_truncation_leaves_sections_in_the_input(
-    shared: Path, real_notes: dict[str, str], tmp_path: Path
-) -> None:
+def test_medarc_keeps_sections(shared: Path, real_notes: dict[str, str], tmp_path: Path) -> None:
     found = built(tmp_path, real_notes, mtsamples_truncation="medarc")
     expected = golden(shared, "expected.jsonl")
     assert [(name, example.question) for name, example in found.items()] == [

@@ -285,38 +285,3 @@ def test_the_list_of_admissions_is_not_in_the_log(project: Path, tmp_path: Path)
     with duckdb.connect(out / "medeval.duckdb", read_only=True) as connection:
         rows = connection.execute("from cdm.read_stg_cdm__cohort_list order by 1").fetchall()
     assert rows == [(1, 20000002), (2, 987650021)]
-
-
-def test_what_a_command_writes_is_its_owners(tmp_path: Path) -> None:
-    before = os.umask(0o022)
-    try:
-        done = run_medeval(
-            "synth", "mimic3", "--scale", "20", "--seed", "1", "--out", tmp_path / "a"
-        )
-    finally:
-        os.umask(before)
-    assert done.returncode == 0, done.stderr
-    assert list((tmp_path / "a").iterdir())
-    assert list(exposed(tmp_path / "a")) == []
-
-
-def test_doctor_says_what_others_may_open(tmp_path: Path) -> None:
-    for name in ("dbt_project.yml", "profiles.yml"):
-        shutil.copy(PROJECT_ROOT / name, tmp_path)
-    out = left_open(tmp_path / "out")
-    warehouse = tmp_path / "w.duckdb"
-    warehouse.touch(0o644)
-    env = {
-        "DBT_TARGET_PATH": str(out / "target"),
-        "DBT_LOG_PATH": str(out / "logs"),
-        "MEDEVAL_DUCKDB": str(warehouse),
-    }
-    told = run_medeval("doctor", env=env, cwd=tmp_path).stdout
-    assert (
-        f"NOT  what is written is yours only: others may open 6 files and folders, such as {out}"
-        in told
-    )
-    for path in (*out.rglob("*"), warehouse):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    told = run_medeval("doctor", env=env, cwd=tmp_path).stdout
-    assert "ok   what is written is yours only: mode 0600, folders 0700" in told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
+from reports import write_report
 
 from medeval.published import COLUMNS
 
@@ -22,11 +22,9 @@ SELECT = ("build", "--select", "results")
 SECRET = "Zqvnote"
 
 
-def scored_run(
-    folder: Path, name: str, value: float, *, content: str = "a", day: int = 1, **about: Any
-) -> Path:
+def scored_run(folder: Path, name: str, value: float, content: str = "a", day: int = 1) -> Path:
     """Write the folder of a scored run, whose answers hold a text."""
-    metrics = {"error": value, "f1": 1 / 3}
+    interval = {"low": value - 0.1, "high": value + 0.1, "level": 0.95, "method": "m", "n": 8}
     told = {
         "task_hash": content * 64,
         "data": {"sha256": content * 64},
@@ -35,29 +33,18 @@ def scored_run(
         "by": {SECRET: {"n": 2}},
         "usage": {"cost": "0.125"},
     }
-    result = {
-        "model_id": name,
-        "task_id": "t",
-        "inputs": [{"note": SECRET}],
-        "model_outputs": [{"answer": SECRET}],
-        "metrics_results": metrics,
-        "intervals": {
-            "error": {"low": value - 0.1, "high": value + 0.1, "level": 0.95, "method": "m", "n": 8}
-        },
-        "metadata": {**told, **about},
-    }
-    report = {
-        "model_id": name,
-        "timestamp": f"2026-03-0{day}T10:00:00Z",
-        "overall_scores": metrics,
-        "task_scores": {"t": metrics},
-        "detailed_results": [result],
-        "metadata": {"run_id": f"{name}-{content}", "medeval_version": "0"},
-    }
-    place = folder / f"{name}-{content}"
-    place.mkdir(parents=True)
-    (place / "scores.json").write_text(json.dumps(report), encoding="utf-8")
-    return place
+    about = {"run_id": f"{name}-{content}", "medeval_version": "0"}
+    return write_report(
+        folder / f"{name}-{content}" / "scores.json",
+        name,
+        "t",
+        {"error": value, "f1": 1 / 3},
+        {"timestamp": f"2026-03-0{day}T10:00:00Z", "metadata": about},
+        inputs=[{"note": SECRET}],
+        model_outputs=[{"answer": SECRET}],
+        intervals={"error": interval},
+        metadata=told,
+    ).parent
 
 
 def publish(runs: Sequence[Path], target: str, env: dict[str, str]) -> str:
@@ -123,16 +110,12 @@ def test_published_scores_are_ranked_as_the_leaderboard_ranks_them(tmp_path: Pat
     check_publishing(Build("duckdb", tmp_path / "dbt"), tmp_path)
 
 
-def test_the_same_table_is_made_on_postgres(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
+def test_postgres_has_the_same_table(tmp_path: Path, postgres_database: dict[str, str]) -> None:
     check_publishing(Build("postgres", tmp_path / "dbt", postgres_database), tmp_path)
 
 
 @pytest.mark.slow
-def test_scores_are_published_before_any_build_and_no_other_build_touches_them(
-    worker: Worker, tmp_path: Path
-) -> None:
+def test_scores_published_before_a_build_outlive_others(worker: Worker, tmp_path: Path) -> None:
     built = Worked(worker, tmp_path)
     models = ("--resource-type", "seed", "--resource-type", "model")
     built.builds("build", "--select", "yier", *models)
@@ -146,33 +129,6 @@ def test_scores_are_published_before_any_build_and_no_other_build_touches_them(
         ("x-a", 1)
     ]
     assert built.path.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize(
-    ("about", "says"),
-    [
-        ({"not_asked": 3}, "3 items of"),
-        ({"task_hash": None}, "does not say which content of task 't' it scored"),
-    ],
-)
-def test_what_has_no_place_beside_others_is_not_published(
-    tmp_path: Path, about: dict[str, Any], says: str
-) -> None:
-    run = scored_run(tmp_path, "x", 0.5, **about)
-    done = run_medeval("publish", run, env={"MEDEVAL_DUCKDB": str(tmp_path / "none.duckdb")})
-    assert done.returncode == 2
-    assert says in done.stderr
-
-
-def test_without_a_warehouse_and_with_a_run_twice_it_says_what_to_do(tmp_path: Path) -> None:
-    run = scored_run(tmp_path, "x", 0.5)
-    env = {"MEDEVAL_DUCKDB": str(tmp_path / "none.duckdb")}
-    done = run_medeval("publish", run, env=env)
-    assert done.returncode == 2
-    assert "Run `dbt build --select results --target duckdb` first." in done.stderr
-    done = run_medeval("publish", run, run, env=env)
-    assert done.returncode == 2
-    assert "the run x-a is named twice" in done.stderr
 
 
 def test_a_table_of_others_is_refused_and_keeps_its_rows(tmp_path: Path) -> None:

@@ -48,9 +48,7 @@ def test_the_check_refuses_what_is_called_refused_here() -> None:
 
 
 @pytest.mark.parametrize("form", slow_after(1, ["array", "lines", "loaded"]))
-def test_records_that_are_no_questions_are_counted(
-    worker: Worker, tmp_path: Path, form: str
-) -> None:
+def test_records_that_are_no_question_are_told(worker: Worker, tmp_path: Path, form: str) -> None:
     path = written(tmp_path / "Bob's.json", RECORDS, "\r\n\n" if form == "lines" else "")
     if form == "loaded":
         raw, path = path, tmp_path / "clean.jsonl"
@@ -105,9 +103,7 @@ def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_pat
         ],
     ),
 )
-def test_what_is_wrong_with_a_file_is_named(
-    worker: Worker, tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_a_wrong_file_is_named(worker: Worker, tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "questions.json"
     path.write_bytes(content)
     warehouse = Worked(worker, tmp_path)
