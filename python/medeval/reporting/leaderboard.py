@@ -158,7 +158,7 @@ class Boards:
         Raises:
             UserError: there is no such format.
         """
-        otherwise = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
+        otherwise = f"{called or form}: a leaderboard has the formats {', '.join(FORMATS)}."
         kind = format_named(form, FORMATS, otherwise)
         if kind != "csv":
             return page(f"board.{kind}", of=self)
