@@ -54,6 +54,7 @@ class Line:
         note: what it measures or is made of, and why items have none.
         direction: which way is better.
         is_count: it counts something, so it has no place on a scale from 0 to 1.
+        label: what its task calls it, where that is not the name.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Line:
     note: str = ""
     direction: str = "higher"
     is_count: bool = False
+    label: str = ""
 
     def cells(self) -> list[object]:
         """Return what a row of a table has of it, see `LINE_CELLS`."""
@@ -105,7 +107,8 @@ def task_lines(
             notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
         n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
         how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
-        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how))
+        label = str(metric.get("label", ""))
+        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how, label))
     return lines
 
 
@@ -127,9 +130,9 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         n = sum(known) if known and len(known) == count else None
         undefined = sum(line.n_undefined for line in of_tasks)
         note = "1 task" if count == 1 else f"mean of {count} tasks"
-        how = undefined, note, first.direction, any(line.is_count for line in having)
+        how = first.direction, any(line.is_count for line in having), first.label
         n = interval.n if interval else n
-        overall.append(Line(name, first.kind, value, interval, n, *how))
+        overall.append(Line(name, first.kind, value, interval, n, undefined, note, *how))
     return overall
 
 

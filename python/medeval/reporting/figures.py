@@ -7,7 +7,7 @@ of its metrics. Colours: M. Okabe and K. Ito, Color Universal Design (2008).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from io import BytesIO
 from itertools import zip_longest
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, escaped, said, task_lines
+from medeval.reporting.contents import Line, escaped, task_lines
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.
@@ -84,32 +84,23 @@ def write_figures(report: BenchmarkReport, folder: Path, prefix: str = "") -> li
     if not captions:
         return []
     contents["_".join([*start, "captions.md"])] = "\n".join(captions)
-    try:
+    with os_error_as(f"--figures {folder}: cannot be written: {{why}}."):
         for name, content in contents.items():
             write_text(folder / name, content)
-    except OSError as error:
-        raise UserError(
-            f"--figures {folder}: cannot be written: {error.strerror or error}."
-        ) from None
     return [folder / name for name in contents]
 
 
 def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
     """Yield each plot with its task: the metrics, then what the task's last result describes."""
     for task_id, results in report.results_by_task().items():
-        lines = task_lines(report, task_id, results)
-        about = said(results[-1].metadata, "metrics") if results else {}
-        labels = {name: str(said(about, name).get("label", name)) for name in about}
-        if forest := metric_forest(lines, labels):
-            yield task_id, forest
-        seen = {"metrics"}
+        forest = metric_forest(task_lines(report, task_id, results))
+        found = {"metrics": forest} if forest else {}
         for plot in read_plots(results[-1].metadata) if results else ():
-            if plot.name not in seen:
-                seen.add(plot.name)
-                yield task_id, plot
+            found.setdefault(plot.name, plot)
+        yield from ((task_id, plot) for plot in found.values())
 
 
-def metric_forest(lines: Sequence[Line], labels: Mapping[str, str]) -> Plot | None:
+def metric_forest(lines: Sequence[Line]) -> Plot | None:
     """Return the metrics of a task with their intervals; None without any on the scale to 1."""
     kept = [one for one in lines if not one.is_count and one.value is not None]
     fitting = [one for one in kept if -1 <= (one.value or 0.0) <= 1]
@@ -118,7 +109,7 @@ def metric_forest(lines: Sequence[Line], labels: Mapping[str, str]) -> Plot | No
     # With a space at which no line is broken.
     arrows = {"lower": "\u00a0\u2193", "neither": ""}
     # In words, between which a line may be broken.
-    names = {one.name: labels.get(one.name, one.name).replace("_", " ") for one in kept}
+    names = {one.name: (one.label or one.name).replace("_", " ") for one in kept}
     others = [names[one.name] for one in kept if one not in fitting]
     ends = [one.interval for one in fitting]
     lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])

@@ -21,7 +21,6 @@ from medeval.reporting.contents import (
     contents_of,
     may_show_text,
     page,
-    said,
 )
 from medeval.text import visible
 
@@ -86,14 +85,7 @@ def rendered(
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
     if chosen == "tex":
-        # What tasks call their metrics, where that is not the key.
-        labels = {
-            name: str(said(result.metadata, "metrics", name).get("label", name))
-            for result in report.detailed_results
-            for name in said(result.metadata, "metrics")
-        }
-        own = {"labels": labels, "tex": escaped_tex, "slug": plot_name}
-        return page("report.tex", contents=contents, **own)
+        return page("report.tex", contents=contents, tex=escaped_tex, slug=plot_name)
     drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
     others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
