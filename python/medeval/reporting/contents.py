@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from medeval.models.about import About
 from medeval.models.benchmark_report import (
     GOLD,
+    GROUPS,
     OUTCOMES,
     VERDICTS,
     BenchmarkReport,
@@ -238,6 +239,7 @@ def _task_part(
         items=items[:MOST_ITEMS],
         more=more,
         item_outcomes=sorted({one["outcome"] for one in items} - {""}),
+        item_groups=sorted({line for one in items for line in one["groups"].splitlines()}),
         n_without_text=sum(not any(row[1 : 1 + len(TEXTS)]) for row in more),
         is_withheld=bool(count) and not may_show,
     )
@@ -306,14 +308,15 @@ def _spent(result: EvaluationResult) -> str:
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result, with what was asked and answered and why it scores so."""
-    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, OUTCOMES)]
+    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, GROUPS, OUTCOMES)]
     listed = [own if isinstance(own, list) else [] for own in told]
     columns = zip_longest(result.item_ids(), result.inputs, result.model_outputs, *listed)
-    for index, (name, *parts, outcome) in enumerate(islice(columns, result.item_count())):
+    for index, (name, *parts, groups, outcome) in enumerate(islice(columns, result.item_count())):
         yield {
             "id": name,
             **dict(zip(TEXTS, map(_lines, parts), strict=True)),
             "outcome": str(outcome or ""),
+            "groups": _lines(groups),
             "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
                 for metric, scores in (result.item_scores or {}).items()
@@ -323,13 +326,13 @@ def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
 
 
 def _rows(items: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return items as the script of a page takes them: id, `TEXTS`, outcome, scores."""
+    """Return items as the script of a page takes them: id, `TEXTS`, outcome, groups, scores."""
     rows, room = [], MOST_TEXT
     for one in items:
         texts = [one[name] for name in TEXTS]
         room -= sum(map(len, texts))
         texts = texts if room >= 0 else [""] * len(TEXTS)
-        cells = (one["id"], *texts, one["outcome"], *one["scores"].values())
+        cells = (one["id"], *texts, one["outcome"], one["groups"], *one["scores"].values())
         rows.append([visible(cell) for cell in cells])
     return rows
 

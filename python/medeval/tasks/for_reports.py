@@ -10,6 +10,7 @@ from medeval.errors import UserError
 from medeval.inference.types import digest
 from medeval.models.benchmark_report import (
     GOLD,
+    GROUPS,
     OUTCOMES,
     VERDICTS,
     BenchmarkReport,
@@ -42,6 +43,7 @@ def task_score(
     *,
     gold: Sequence[Any] = (),
     verdicts: Sequence[Any] = (),
+    item_groups: Sequence[Mapping[str, str]] = (),
     **shown: Any,
 ) -> TaskScore:
     """Return the score of a model's answers to the items of a task, in the form of all tasks.
@@ -57,6 +59,7 @@ def task_score(
         facts: of the run, and what else is to be known.
         gold: what each item should have been answered, if texts may be shown.
         verdicts: why an answer scores as it does, likewise.
+        item_groups: of each item, grouping to group, likewise: others may not count small groups.
         shown: further attributes of the score.
     """
     told: dict[str, Any] = {}
@@ -70,7 +73,7 @@ def task_score(
             if one.n_undefined or one.value is None
         }
     if shows_text(facts, method):
-        kept = {GOLD: list(gold), VERDICTS: list(verdicts)}
+        kept = {GOLD: list(gold), VERDICTS: list(verdicts), GROUPS: list(item_groups)}
         told |= {name: own for name, own in kept.items() if own}
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
     result = EvaluationResult(

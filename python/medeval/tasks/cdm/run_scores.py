@@ -244,6 +244,9 @@ def score_of(
         *("cdm", about["model"], DIAGNOSIS, fields, method, inputs, outputs, told),
         gold=gold,
         verdicts=verdicts,
+        item_groups=[
+            {PATHOLOGY: str(one.case.pathology), **groups.attributes_of(one.case)} for one in cases
+        ],
         warnings=warnings,
         groups=shown,
         notes=notes,
