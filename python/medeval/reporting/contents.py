@@ -95,7 +95,8 @@ def task_lines(
     for name in dict.fromkeys([*about, *scores]):
         value, metric = scores.get(name), said(about, name)
         if name in rolled_up:
-            (kind, note), interval = rolled_up[name], read_interval(intervals.get(name))
+            (kind, note), own = rolled_up[name], intervals.get(name)
+            interval = Interval.model_validate(own) if own else None
             n = interval.n if interval else None
             lines.append(Line(name, kind, value, interval, n, note=note))
             continue
@@ -126,7 +127,9 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
         first, count = having[0] if having else Line(name, "metric", None), len(having)
-        interval = read_interval(intervals.get(name)) or (first.interval if count == 1 else None)
+        own = intervals.get(name)
+        interval = first.interval if count == 1 else None
+        interval = Interval.model_validate(own) if own else interval
         known = [line.n for line in having if line.n is not None]
         n = sum(known) if known and len(known) == count else None
         undefined = sum(line.n_undefined for line in of_tasks)
@@ -135,11 +138,6 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         n = interval.n if interval else n
         overall.append(Line(name, first.kind, value, interval, n, undefined, note, *how))
     return overall
-
-
-def read_interval(value: Any) -> Interval | None:
-    """Return an interval from metadata; None for nothing."""
-    return Interval.model_validate(value) if value else None
 
 
 def said(metadata: Any, *path: str) -> Mapping[str, Any]:
