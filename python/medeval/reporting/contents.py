@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, zip_longest
 from types import SimpleNamespace
@@ -114,30 +114,31 @@ def task_lines(
     return lines
 
 
-def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
-    """Return the scores over all tasks.
+def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> Iterator[Line]:
+    """Yield the scores over all tasks.
 
     Args:
         report: the report.
         tasks: the lines of each task.
     """
     intervals = said(report.metadata, "intervals", "overall_scores")
-    overall = []
     for name, value in report.overall_scores.items():
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
         first, count = having[0] if having else Line(name, "metric", None), len(having)
-        own = intervals.get(name)
         interval = first.interval if count == 1 else None
-        interval = Interval.model_validate(own) if own else interval
-        known = [line.n for line in having if line.n is not None]
-        n = sum(known) if known and len(known) == count else None
-        undefined = sum(line.n_undefined for line in of_tasks)
-        note = "1 task" if count == 1 else f"mean of {count} tasks"
-        how = first.direction, any(line.is_count for line in having), first.label
-        n = interval.n if interval else n
-        overall.append(Line(name, first.kind, value, interval, n, undefined, note, *how))
-    return overall
+        if own := intervals.get(name):
+            interval = Interval.model_validate(own)
+        counts = [line.n for line in having if line.n is not None]
+        yield replace(
+            first,
+            value=value,
+            interval=interval,
+            n=interval.n if interval else sum(counts) if len(counts) == count > 0 else None,
+            n_undefined=sum(line.n_undefined for line in of_tasks),
+            note="1 task" if count == 1 else f"mean of {count} tasks",
+            is_count=any(line.is_count for line in having),
+        )
 
 
 def said(metadata: Any, *path: str) -> Mapping[str, Any]:
@@ -176,7 +177,7 @@ def contents_of(
         "made": f"{report.timestamp:%d %B %Y}".lstrip("0"),
         "year": report.timestamp.year,
         "version": report.metadata.get("medeval_version") or "",
-        "overall": overall_lines(report, [task.lines for task in tasks]),
+        "overall": list(overall_lines(report, [task.lines for task in tasks])),
         "tasks": tasks,
         "step": MOST_ITEMS,
         "long": LONG_TEXT,
@@ -236,8 +237,7 @@ def _task_part(
         n_scored=count or max((line.n or 0 for line in lines), default=0),
         items=items[:MOST_ITEMS],
         more=more,
-        item_outcomes=sorted({one["outcome"] for one in items} - {""}),
-        item_groups=sorted({line for one in items for line in one["groups"].splitlines()}),
+        has_groups=any(one["groups"] for one in items),
         n_without_text=sum(not any(row[1 : 1 + len(TEXTS)]) for row in more),
         is_withheld=bool(count) and not may_show,
     )
