@@ -7,14 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from medeval.models.text_files import (
     Format,
@@ -63,15 +56,12 @@ def _require_finite(value: Any, place: str = "") -> None:
             _require_finite(one, f"{place}[{index}]")
 
 
-class Document(BaseModel):
+class Document(BaseModel, hide_input_in_errors=True):
     """A model with JSON, YAML and file forms.
 
     Its numbers are finite, as JSON has no others: that is checked when it is made, and again when
-    it is written.
+    it is written. Inputs stay out of error messages: they may be what a patient told.
     """
-
-    # Inputs stay out of error messages: they may be what a patient told.
-    model_config = ConfigDict(hide_input_in_errors=True)
 
     # What a file without a suffix holds; None refuses such files.
     _format_without_suffix: ClassVar[Format | None] = None
@@ -165,8 +155,7 @@ class Document(BaseModel):
 
     @model_validator(mode="after")
     def _numbers_are_finite(self) -> Self:
-        for name, value in self:
-            _require_finite(value, name)
+        _require_finite(dict(self))
         return self
 
 
