@@ -158,7 +158,8 @@ class Boards:
         Raises:
             UserError: there is no such format.
         """
-        otherwise = f"{called or form}: a leaderboard has the formats {', '.join(FORMATS)}."
+        listed = ", ".join(FORMATS)
+        otherwise = f"{called or form}: a leaderboard is written as {listed}: name such a format."
         kind = format_named(form, FORMATS, otherwise)
         if kind != "csv":
             return page(f"board.{kind}", of=self)
