@@ -100,7 +100,7 @@ def _shown(report: BenchmarkReport, folder: Path, *, show_text: bool) -> dict[st
     Raises:
         UserError: the data are not there any more, or are others.
     """
-    from medeval.models.benchmark_report import GOLD, GROUPS, VERDICTS
+    from medeval.models.benchmark_report import GOLD, VERDICTS
     from medeval.reporting.contents import may_show_text
 
     abouts = {task: registry.about(task) for task in report.results_by_task()}
@@ -114,8 +114,7 @@ def _shown(report: BenchmarkReport, folder: Path, *, show_text: bool) -> dict[st
         return {"report": report, **told}  # code in a file is run only where that is named
     method = Method(n_iters=0, show_text=True)
     scored = registry.resume(record).score(folder, method).result
-    own = scored.metadata
-    kept = {name: own[name] for name in (GOLD, VERDICTS, GROUPS) if name in own}
+    kept = {name: scored.metadata[name] for name in (GOLD, VERDICTS) if name in scored.metadata}
     texts = {"inputs": scored.inputs, "model_outputs": scored.model_outputs}
     whole = results[0].model_copy(update={**texts, "metadata": {**results[0].metadata, **kept}})
     return {"report": report.model_copy(update={"detailed_results": [whole]}), **told}
