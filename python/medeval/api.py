@@ -26,8 +26,6 @@ _SCORES = (
     *("method", "n", "n_undefined", "data_sha256"),
 )
 
-_OF_INTERVALS = {"low", "high", "level", "method"}
-
 
 def evaluate(
     task: str,
@@ -152,10 +150,10 @@ def run_rows(folder: str | Path) -> list[dict[str, Any]]:
         except (OSError, ValueError, KeyError, TypeError):
             continue  # something else that somebody keeps there
         try:
-            results = _results(place.parent)
+            report = _report_in(place.parent)
         except UserError as error:
-            results, row["fault"] = [], str(error)
-        for result in results:
+            report, row["fault"] = None, str(error)
+        for result in report.detailed_results if report else ():
             ledger, headline = said(result.metadata, "ledger"), result.metadata.get("headline")
             row |= {"asked": ledger.get("asked"), "answered": ledger.get("answered")}
             row |= {"headline": headline, "value": result.metrics_results.get(str(headline))}
@@ -191,35 +189,20 @@ def scores(*folders: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
+    from medeval.reporting.entries import score_rows
+
     places = [Path(one) for one in folders] or sorted(Path("runs").glob("*/"))
     rows = []
     for place in places:
-        found = _results(place)
+        report = _report_in(place)
+        found = list(score_rows(report)) if report else []
         if folders and not found:
             raise UserError(f"{place} has no scores. Score it: `python -m medeval score {place}`.")
-        for result in found:
-            told = result.metadata
-            for metric, about in told["metrics"].items():
-                ends = (result.intervals or {}).get(metric)
-                interval = {} if ends is None else ends.model_dump(include=_OF_INTERVALS)
-                rows.append(
-                    {
-                        **interval,
-                        "run": place.name,
-                        "task": result.task_id,
-                        "model": result.model_id,
-                        "metric": metric,
-                        "is_headline": metric == told.get("headline"),
-                        "value": result.metrics_results.get(metric),
-                        "n": about.get("n"),
-                        "n_undefined": about.get("n_undefined", 0),
-                        "data_sha256": told.get("data", {}).get("sha256"),
-                    }
-                )
+        rows += [{**one, "run": place.name} for one in found]
     return pd.DataFrame(rows, columns=list(_SCORES))
 
 
-def _results(folder: Path) -> list[Any]:
-    """Return what the scores of a run say; nothing if it has none."""
+def _report_in(folder: Path) -> BenchmarkReport | None:
+    """Return the report of a run; None if it is not scored."""
     place = folder / registry.SCORES
-    return read_report(place).detailed_results if place.is_file() else []
+    return read_report(place) if place.is_file() else None

@@ -34,8 +34,6 @@ COLUMNS: Mapping[str, str] = {
     "cost": _REAL,
 }
 
-Rows = Sequence[Sequence[object]]
-
 
 def create_published(relation: str) -> str:
     """Return the statement that makes the table if it is not there; dbt's hooks run it too."""
@@ -43,13 +41,15 @@ def create_published(relation: str) -> str:
     return f"create table if not exists {relation} ({columns})"
 
 
-def replace_runs(rows: Mapping[str, Rows], target: str | None = None) -> dict[str, int]:
+def replace_runs(
+    rows: Mapping[str, Sequence[Mapping[str, object]]], target: str | None = None
+) -> dict[str, int]:
     """Put the rows of runs into the table in place of those that they have there.
 
     All in one transaction.
 
     Args:
-        rows: of each run by its id, cells in the order of `COLUMNS`.
+        rows: of each run by its id, cells by column.
         target: of profiles.yml; None takes MEDEVAL_TARGET.
 
     Returns:
@@ -79,6 +79,6 @@ def replace_runs(rows: Mapping[str, Rows], target: str | None = None) -> dict[st
             warehouse.execute(f"delete {ours}", [run_id])
             for row in of_run:
                 statement = f"insert into {relation} ({names}) values ({places})"  # noqa: S608
-                warehouse.execute(statement, row)
+                warehouse.execute(statement, [row[name] for name in COLUMNS])
             before[run_id] = int(count)
     return before

@@ -11,7 +11,7 @@ from typing import Any
 import medeval
 from medeval.commands.options import command_flags
 from medeval.errors import UserError, os_error_as
-from medeval.files import create_private, make_folder
+from medeval.files import make_folder, make_private
 
 # In a checkout links to the project's own folders, in an installed package their files.
 PROJECT = Path(medeval.__file__).with_name("project")
@@ -48,12 +48,8 @@ def lay_out(folder: Path) -> None:
         make_folder(folder)
         # What a copy that was killed has left.
         shutil.rmtree(staging, ignore_errors=True)
-        for place, _, files in os.walk(PROJECT, followlinks=True):
-            inside = staging / Path(place).relative_to(PROJECT)
-            make_folder(inside)
-            for name in files:
-                with create_private(inside / name) as file:
-                    file.write(Path(place, name).read_bytes())
+        shutil.copytree(PROJECT, staging, copy_function=shutil.copyfile)
+        make_private([staging, *staging.rglob("*")])
         for name in names:
             (staging / name).rename(folder / name)
             placed.append(folder / name)

@@ -34,17 +34,9 @@ def report(**given: Any) -> None:
     if not runs:
         raise UserError("Name a run, or list them: `report --list`.")
     from medeval.reporting import write_report
-    from medeval.reporting.leaderboard import FORMATS as BOARD_FORMATS
     from medeval.reporting.report import format_named
 
     is_one, form = len(runs) == 1, given["format"] and format_named(given["format"])
-    if not is_one and form is not None:
-        suffix = f".{form}" if given["out"] is None else given["out"].suffix
-        if form not in BOARD_FORMATS or suffix != f".{form}":
-            listed = ", ".join(BOARD_FORMATS)
-            raise UserError(
-                f"--format {form}: a leaderboard is written as {listed}, as the suffix of --out."
-            )
     if given["figures"] is not None:
         from medeval.reporting.figures import require_matplotlib
 
@@ -53,14 +45,13 @@ def report(**given: Any) -> None:
             raise UserError(f"--figures {given['figures']} is a file; name a folder.")
     reports = read_reports(runs)
     if is_one:
-        folder, one = runs[0] if runs[0].is_dir() else runs[0].parent, reports[0]
+        folder = runs[0] if runs[0].is_dir() else runs[0].parent
         place = given["out"] or folder / f"report.{form or 'html'}"
-        if given["show_text"]:
-            one = _with_texts(one, folder)
-        write_report(one, place, form, show_text=given["show_text"], **_told(one, folder))
+        shown = _shown(reports[0], folder, show_text=given["show_text"])
+        write_report(path=place, format=form, **shown)
     else:
         place = given["out"] or Path(f"leaderboard.{form or 'html'}")
-        boards(runs).write(place)
+        boards(runs).write(place, form)
     print(place)
     if given["figures"] is not None:
         names = [""] if is_one else [path.resolve().stem for path in runs]
@@ -97,14 +88,14 @@ def page_of(report: BenchmarkReport, folder: Path, *, show_text: bool = False) -
     """Return the page of a run's report."""
     from medeval.reporting.report import rendered
 
-    shown = _with_texts(report, folder) if show_text else report
-    return rendered(shown, "html", show_text=show_text, **_told(report, folder))
+    return rendered(format="html", **_shown(report, folder, show_text=show_text))
 
 
-def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
-    """Return the report of a run with the texts of closed data, which its file leaves out.
+def _shown(report: BenchmarkReport, folder: Path, *, show_text: bool) -> dict[str, Any]:
+    """Return a report with what it does not say: its benchmarks, its run's options, closed texts.
 
-    They are in the run's folder and its data; another report stays as it is.
+    These texts, which the file of a run leaves out, are in its folder and its data; another report
+    stays as it is.
 
     Raises:
         UserError: the data are not there any more, or are others.
@@ -112,24 +103,21 @@ def _with_texts(report: BenchmarkReport, folder: Path) -> BenchmarkReport:
     from medeval.models.benchmark_report import GOLD, VERDICTS
     from medeval.reporting.contents import may_show_text
 
+    abouts = {task: registry.about(task) for task in report.results_by_task()}
+    told = {"show_text": show_text, "abouts": abouts, "asked_with": options_of(folder)}
     results = report.detailed_results
-    if all(map(may_show_text, results)) or not (folder / RESPONSES).is_file():
-        return report
+    is_whole = not show_text or all(map(may_show_text, results))
+    if is_whole or len(results) != 1 or not (folder / RESPONSES).is_file():
+        return {"report": report, **told}
     record = read_record(folder)
-    if record.asked_task or len(results) != 1:
-        return report  # code in a file is run only where that is named
+    if record.asked_task:
+        return {"report": report, **told}  # code in a file is run only where that is named
     method = Method(n_iters=0, show_text=True)
     scored = registry.resume(record).score(folder, method).result
     kept = {name: scored.metadata[name] for name in (GOLD, VERDICTS) if name in scored.metadata}
     texts = {"inputs": scored.inputs, "model_outputs": scored.model_outputs}
     whole = results[0].model_copy(update={**texts, "metadata": {**results[0].metadata, **kept}})
-    return report.model_copy(update={"detailed_results": [whole]})
-
-
-def _told(report: BenchmarkReport, folder: Path) -> dict[str, Any]:
-    """Return what a report does not say itself: of its benchmarks, and of its run's options."""
-    abouts = {task: registry.about(task) for task in report.results_by_task()}
-    return {"abouts": abouts, "asked_with": options_of(folder)}
+    return {"report": report.model_copy(update={"detailed_results": [whole]}), **told}
 
 
 def _show_runs(folder: Path, *, as_json: bool) -> None:

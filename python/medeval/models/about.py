@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 
-class MetricAbout(BaseModel):
+class MetricAbout(BaseModel, frozen=True, extra="forbid"):
     """A metric as a glossary has it.
 
     Attributes:
@@ -21,14 +21,12 @@ class MetricAbout(BaseModel):
             is 0 or 1 for each; so its value can be told as a count.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     meaning: str
     range: str = "0 to 1"
     right: str = ""
 
 
-class SourceRows(BaseModel):
+class SourceRows(BaseModel, frozen=True, extra="forbid"):
     """Where to find which rows of a source an item is made of.
 
     Attributes:
@@ -38,15 +36,13 @@ class SourceRows(BaseModel):
         names: its columns that name them; the item is in the column `item` of the benchmark.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     source: str
     table: str
     names: tuple[str, ...]
     mode: str = ""
 
 
-class About(BaseModel):
+class About(BaseModel, frozen=True, extra="forbid"):
     """A benchmark as pages name it.
 
     Attributes:
@@ -59,8 +55,6 @@ class About(BaseModel):
         item: the column of these tables that names an item.
         sources: the rows of the source that an item is made of.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str = ""
     unit: str = "items"

@@ -25,7 +25,7 @@ from medeval.models.scores import SCORES, Finite, Interval, Moment, Scores, stat
 from medeval.models.text_files import Format, rows_from_csv, rows_to_csv, table_for_spreadsheets
 
 # What the metadata of a result may say of each item, in their order.
-GOLD, VERDICTS, OUTCOMES = "item_gold", "item_verdicts", "item_outcomes"
+GOLD, VERDICTS, OUTCOMES, GROUPS = "item_gold", "item_verdicts", "item_outcomes", "item_groups"
 
 
 class EvaluationResult(Document):

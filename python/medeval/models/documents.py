@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from medeval.models.text_files import (
     Format,
@@ -36,11 +37,31 @@ IF_GIVEN = Field(exclude_if=lambda value: value is None)
 Identifier = Annotated[str, Field(pattern=r"\S")]
 
 
-class Document(BaseModel):
-    """A model with JSON, YAML and file forms."""
+def _require_finite(value: Any, place: str = "") -> None:
+    """Check that a value has a form in JSON, which has no infinite number and no NaN.
 
-    # Inputs stay out of error messages: they may be what a patient told.
-    model_config = ConfigDict(hide_input_in_errors=True)
+    Written as null it would be lost without a word. Documents within check themselves.
+
+    Raises:
+        ValueError: there is such a number; naming its place.
+    """
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{place} is {value}, which JSON cannot say: give null or a text")
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            _require_finite(one, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            _require_finite(one, f"{place}[{index}]")
+
+
+class Document(BaseModel, hide_input_in_errors=True):
+    """A model with JSON, YAML and file forms.
+
+    Its numbers are finite, as JSON has no others: that is checked when it is made, and again when
+    it is written. Inputs stay out of error messages: they may be what a patient told.
+    """
 
     # What a file without a suffix holds; None refuses such files.
     _format_without_suffix: ClassVar[Format | None] = None
@@ -61,7 +82,12 @@ class Document(BaseModel):
         return cls.model_validate(data)
 
     def to_json(self, indent: int | None = None, **chosen: Any) -> str:
-        """Return the fields as JSON text: all, or those to `include` or not to `exclude`."""
+        """Return the fields as JSON text: all, or those to `include` or not to `exclude`.
+
+        Raises:
+            ValueError: a number is infinite or NaN.
+        """
+        _require_finite(self.model_dump(**chosen))
         return self.model_dump_json(indent=indent, context=FOR_READING, **chosen)
 
     @classmethod
@@ -74,7 +100,12 @@ class Document(BaseModel):
         return cls.model_validate_json(text)
 
     def to_yaml(self) -> str:
-        """Return the fields as YAML text."""
+        """Return the fields as YAML text.
+
+        Raises:
+            ValueError: a number is infinite or NaN.
+        """
+        _require_finite(self.model_dump())
         return write_yaml(self.model_dump(mode="json", context=FOR_READING))
 
     @classmethod
@@ -105,7 +136,7 @@ class Document(BaseModel):
             format: json, yaml or yml; without it the suffix of the path decides.
 
         Raises:
-            ValueError: the format or suffix is none of these.
+            ValueError: the format or suffix is none of these, or a number is infinite or NaN.
         """
         text = self.convert(format_of(format or Path(path), self._format_without_suffix))
         write_text(Path(path), text if text.endswith("\n") else text + "\n")
@@ -121,6 +152,11 @@ class Document(BaseModel):
         """
         is_yaml = format_of(Path(path), cls._format_without_suffix) == "yaml"
         return (cls.from_yaml if is_yaml else cls.from_json)(read_text(Path(path)))
+
+    @model_validator(mode="after")
+    def _numbers_are_finite(self) -> Self:
+        _require_finite(dict(self))
+        return self
 
 
 def described(error: Exception, whole: str = "the task") -> list[str]:

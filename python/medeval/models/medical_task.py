@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -86,7 +85,7 @@ MetricName = Annotated[
 ]
 
 
-class MedicalTask(Document):
+class MedicalTask(Document, extra="allow"):
     """A task with its inputs, expected outputs, metrics, schemas and data set.
 
     The rules hold at construction and when a file is read. Assigning to a field afterwards checks
@@ -110,8 +109,6 @@ class MedicalTask(Document):
         system_prompt: what the model is told before; None for the usual, empty for nothing.
         few_shot: rows that are shown with their answers before the question.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     task_id: Identifier
     name: str | None = None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from medeval.models.scores import Finite, Interval
 
@@ -20,7 +20,7 @@ Values = list[Finite | None]
 Count = Annotated[int, Field(ge=0)]
 
 
-class Plot(BaseModel):
+class Plot(BaseModel, frozen=True):
     """One plot.
 
     - `forest`: one row a label, from above: `y` with `low` and `high` on a horizontal scale.
@@ -52,8 +52,6 @@ class Plot(BaseModel):
         method: how the intervals were made; empty without any.
         note: what a reader has to know, in a sentence or two; stands below.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     kind: Kind
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=60)]

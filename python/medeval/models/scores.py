@@ -11,7 +11,7 @@ from numbers import Real
 from statistics import fmean
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -53,7 +53,7 @@ def statistics_of(values: Sequence[float]) -> dict[str, float]:
     return {"count": float(len(values)), **told}
 
 
-class Interval(BaseModel):
+class Interval(BaseModel, frozen=True):
     """A value with its interval; None where there is nothing to say.
 
     Attributes:
@@ -67,8 +67,6 @@ class Interval(BaseModel):
             rows, resamples that are.
         reason: why items, or the value, are missing.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     value: Finite | None = None
     low: Finite | None

@@ -24,7 +24,7 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from medeval.errors import UserError
+from medeval.errors import os_error_as
 from medeval.files import read_strict, replace_file
 from medeval.text import visible
 
@@ -88,10 +88,8 @@ def save_text(path: Path, text: str) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    try:
+    with os_error_as(f"Cannot write {path}: {{why}}."):
         replace_file(path, text.encode())
-    except OSError as error:
-        raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def parse_json(text: str, place: str = "the text") -> Any:

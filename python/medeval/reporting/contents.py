@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, zip_longest
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from medeval.models.about import About
 from medeval.models.benchmark_report import (
     GOLD,
+    GROUPS,
     OUTCOMES,
     VERDICTS,
     BenchmarkReport,
@@ -54,6 +55,7 @@ class Line:
         note: what it measures or is made of, and why items have none.
         direction: which way is better.
         is_count: it counts something, so it has no place on a scale from 0 to 1.
+        label: what its task calls it, where that is not the name.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Line:
     note: str = ""
     direction: str = "higher"
     is_count: bool = False
+    label: str = ""
 
     def cells(self) -> list[object]:
         """Return what a row of a table has of it, see `LINE_CELLS`."""
@@ -92,7 +95,8 @@ def task_lines(
     for name in dict.fromkeys([*about, *scores]):
         value, metric = scores.get(name), said(about, name)
         if name in rolled_up:
-            (kind, note), interval = rolled_up[name], read_interval(intervals.get(name))
+            (kind, note), own = rolled_up[name], intervals.get(name)
+            interval = Interval.model_validate(own) if own else None
             n = interval.n if interval else None
             lines.append(Line(name, kind, value, interval, n, note=note))
             continue
@@ -105,37 +109,36 @@ def task_lines(
             notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
         n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
         how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
-        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how))
+        label = str(metric.get("label", ""))
+        lines.append(Line(name, "metric", value, interval, n, undefined, note, *how, label))
     return lines
 
 
-def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
-    """Return the scores over all tasks.
+def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> Iterator[Line]:
+    """Yield the scores over all tasks.
 
     Args:
         report: the report.
         tasks: the lines of each task.
     """
     intervals = said(report.metadata, "intervals", "overall_scores")
-    overall = []
     for name, value in report.overall_scores.items():
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
         first, count = having[0] if having else Line(name, "metric", None), len(having)
-        interval = read_interval(intervals.get(name)) or (first.interval if count == 1 else None)
-        known = [line.n for line in having if line.n is not None]
-        n = sum(known) if known and len(known) == count else None
-        undefined = sum(line.n_undefined for line in of_tasks)
-        note = "1 task" if count == 1 else f"mean of {count} tasks"
-        how = undefined, note, first.direction, any(line.is_count for line in having)
-        n = interval.n if interval else n
-        overall.append(Line(name, first.kind, value, interval, n, *how))
-    return overall
-
-
-def read_interval(value: Any) -> Interval | None:
-    """Return an interval from metadata; None for nothing."""
-    return Interval.model_validate(value) if value else None
+        interval = first.interval if count == 1 else None
+        if own := intervals.get(name):
+            interval = Interval.model_validate(own)
+        counts = [line.n for line in having if line.n is not None]
+        yield replace(
+            first,
+            value=value,
+            interval=interval,
+            n=interval.n if interval else sum(counts) if len(counts) == count > 0 else None,
+            n_undefined=sum(line.n_undefined for line in of_tasks),
+            note="1 task" if count == 1 else f"mean of {count} tasks",
+            is_count=any(line.is_count for line in having),
+        )
 
 
 def said(metadata: Any, *path: str) -> Mapping[str, Any]:
@@ -174,7 +177,7 @@ def contents_of(
         "made": f"{report.timestamp:%d %B %Y}".lstrip("0"),
         "year": report.timestamp.year,
         "version": report.metadata.get("medeval_version") or "",
-        "overall": overall_lines(report, [task.lines for task in tasks]),
+        "overall": list(overall_lines(report, [task.lines for task in tasks])),
         "tasks": tasks,
         "step": MOST_ITEMS,
         "long": LONG_TEXT,
@@ -234,7 +237,7 @@ def _task_part(
         n_scored=count or max((line.n or 0 for line in lines), default=0),
         items=items[:MOST_ITEMS],
         more=more,
-        item_outcomes=sorted({one["outcome"] for one in items} - {""}),
+        has_groups=any(one["groups"] for one in items),
         n_without_text=sum(not any(row[1 : 1 + len(TEXTS)]) for row in more),
         is_withheld=bool(count) and not may_show,
     )
@@ -303,14 +306,15 @@ def _spent(result: EvaluationResult) -> str:
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result, with what was asked and answered and why it scores so."""
-    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, OUTCOMES)]
+    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, GROUPS, OUTCOMES)]
     listed = [own if isinstance(own, list) else [] for own in told]
     columns = zip_longest(result.item_ids(), result.inputs, result.model_outputs, *listed)
-    for index, (name, *parts, outcome) in enumerate(islice(columns, result.item_count())):
+    for index, (name, *parts, groups, outcome) in enumerate(islice(columns, result.item_count())):
         yield {
             "id": name,
             **dict(zip(TEXTS, map(_lines, parts), strict=True)),
             "outcome": str(outcome or ""),
+            "groups": _lines(groups),
             "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
                 for metric, scores in (result.item_scores or {}).items()
@@ -320,13 +324,13 @@ def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
 
 
 def _rows(items: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return items as the script of a page takes them: id, `TEXTS`, outcome, scores."""
+    """Return items as the script of a page takes them: id, `TEXTS`, outcome, groups, scores."""
     rows, room = [], MOST_TEXT
     for one in items:
         texts = [one[name] for name in TEXTS]
         room -= sum(map(len, texts))
         texts = texts if room >= 0 else [""] * len(TEXTS)
-        cells = (one["id"], *texts, one["outcome"], *one["scores"].values())
+        cells = (one["id"], *texts, one["outcome"], one["groups"], *one["scores"].values())
         rows.append([visible(cell) for cell in cells])
     return rows
 

@@ -31,7 +31,8 @@ from medeval.errors import UserError
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.reporting.contents import Line, said, task_lines
+from medeval.reporting.contents import LINE_CELLS, Line, said, task_lines
+from medeval.scoring.binary import ratio
 from medeval.scoring.compare import Difference, Verdict, corrected
 from medeval.scoring.paired import RATIOS, paired_differences
 from medeval.scoring.resample import Floats, draw_bins
@@ -55,55 +56,43 @@ class Entry:
 
     Attributes:
         only: by task, the result of one that has no other.
-        made_of: by task, its scores that are weighted means of others, categories first.
+        made_of: by task, its scores that are weighted means of others, with the parts' weights.
     """
 
     def __init__(self, report: BenchmarkReport) -> None:
-        self.report, results = report, report.detailed_results
-        self.combined = said(report.metadata, "combined")
-        self.failed = sorted(
-            {one.task_id for one in results if one.metadata.get("status") == "error"}
-        )
-        by_task = report.results_by_task()
+        self.report, self.combined = report, said(report.metadata, "combined")
+        by_task, name = report.results_by_task(), self.combined.get("name")
         # The mean over several results of one task has no interval of theirs.
         self.only = {task_id: own[0] for task_id, own in by_task.items() if len(own) == 1}
-        # By task and score: its interval, and with item scores means over resamples, and items.
-        self._intervals, self._means = dict[tuple[str, str], Interval](), dict[Any, Floats]()
-        self._sizes, self.made_of = dict[tuple[str, str], int](), dict[str, dict[str, Parts]]()
+        self.made_of: dict[str, dict[str, Parts]] = {}
+        for task_id in by_task:
+            scores = report.task_scores.get(task_id, {})
+            categories = said(report.metadata, "categories", task_id).items()
+            made: dict[str, Parts] = {one: dict.fromkeys(own, 1.0) for one, own in categories}
+            if name in scores:
+                made[str(name)] = {
+                    part: weight
+                    for part, weight in said(self.combined, "weights").items()
+                    if weight and part in scores
+                }
+            self.made_of[task_id] = made
+        # By task and score: means over resamples with the number of items, and intervals.
+        self._means, self._known = dict[tuple[str, str], Any](), dict[tuple[str, str], Interval]()
         drawn = said(report.metadata, "bootstrap")
         draws, seed = (int(drawn.get(name, 0)) for name in ("draws", "seed"))
-        for task_id in by_task:
-            scores, categories = report.task_scores.get(task_id, {}), ("categories", task_id)
-            made: dict[str, Parts] = {
-                category: dict.fromkeys(metrics, 1.0)
-                for category, metrics in said(report.metadata, *categories).items()
-            }
-            if (name := self.combined.get("name")) in scores:
-                weights = said(self.combined, "weights").items()
-                made[str(name)] = {part: weight for part, weight in weights if part in scores}
-            self.made_of[task_id] = made
-        for result in self.only.values():
-            self._draw(result, draws, seed)
-
-    def _draw(self, result: EvaluationResult, draws: int, seed: int) -> None:
-        """Draw the items of a task; the order in which they stand does not matter."""
-        task_id = result.task_id
-        for name, one in (result.intervals or {}).items():
-            self._intervals[task_id, name] = one
-        for name, mean in (_resampled_means(result, draws, seed) if draws else {}).items():
-            self._means[task_id, name] = mean
-        for name, scores in (result.item_scores or {}).items():
-            self._sizes[task_id, name] = sum(score is not None for score in scores)
-        for name, weights in self.made_of[task_id].items():
-            parts = {(task_id, part): weight for part, weight in weights.items() if weight}
-            # What is made of one score is that score.
-            if len(parts) == 1 and (known := self._intervals.get(next(iter(parts)))):
-                self._intervals[task_id, name] = known
-            total = sum(parts.values())
-            if total > 0 and parts.keys() <= self._means.keys():
-                weighted = [self._means[part] * (weight / total) for part, weight in parts.items()]
-                self._means[task_id, name] = sum(weighted[1:], start=weighted[0])
-                self._sizes[task_id, name] = max(self._sizes[part] for part in parts)
+        for task_id, result in self.only.items():
+            means = _resampled_means(result, draws, seed) if draws else {}
+            known = dict(result.intervals or {})
+            for made_of_others, weights in self.made_of[task_id].items():
+                # What is made of one score is that score.
+                if len(weights) == 1 and (own := known.get(next(iter(weights)))):
+                    known[made_of_others] = own
+                if weights and weights.keys() <= means.keys():
+                    parts, sizes = zip(*(means[part] for part in weights), strict=True)
+                    mean = np.average(parts, axis=0, weights=list(weights.values()))
+                    means[made_of_others] = mean, max(sizes)
+            self._means |= {(task_id, one): found for one, found in means.items()}
+            self._known |= {(task_id, one): found for one, found in known.items()}
 
     def interval(self, name: str, tasks: Sequence[str]) -> Interval | None:
         """Return the interval of the unweighted mean over tasks of one score, or of one task's.
@@ -112,14 +101,15 @@ class Entry:
             None if a task has no resamples of it or a single item, or if no resample differs.
         """
         keys = [(task_id, name) for task_id in tasks]
-        if len(keys) == 1 and (known := self._intervals.get(keys[0])):
-            return known
-        if not all(key in self._means and self._sizes[key] > 1 for key in keys):
+        if len(keys) == 1 and keys[0] in self._known:
+            return self._known[keys[0]]
+        drawn = [self._means[key] for key in keys if self._means.get(key, (0, 0))[1] > 1]
+        if len(drawn) < len(keys):
             return None
-        low, high, _ = percentiles(np.mean([self._means[key] for key in keys], axis=0))
+        low, high, _ = percentiles(np.mean([means for means, _ in drawn], axis=0))
         if low == high:
             return None  # items that all score alike tell nothing of how others would
-        size = sum(self._sizes[key] for key in keys)
+        size = sum(size for _, size in drawn)
         return Interval(low=low, high=high, level=LEVEL, method=METHOD, n=size)
 
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
@@ -141,27 +131,24 @@ class Entry:
         return Line(name, "metric", value, interval, n, undefined)
 
 
-def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Floats]:
-    """Return one mean a resample for each metric, NaN where no drawn item has a score."""
-    names = sorted(result.item_scores or {})
-    if not names:
+def _resampled_means(
+    result: EvaluationResult, draws: int, seed: int
+) -> dict[str, tuple[Floats, int]]:
+    """Return by metric one mean a resample, NaN where no drawn item has a score, and its items."""
+    columns = result.item_scores or {}
+    if not (names := sorted(columns)):
         return {}
-    scores = np.array([(result.item_scores or {})[name] for name in names], dtype=np.float64).T
-    scores, sizes = distinct_rows(scores)
+    scores, sizes = distinct_rows(np.array([columns[name] for name in names], np.float64).T)
     # Each task has draws of its own, whatever other tasks there are.
     own = int.from_bytes(hashlib.sha256(result.task_id.encode()).digest()[:8])
-    draw = draw_bins([seed, own], sizes)
-    defined = np.isfinite(scores)
-    filled, is_there = np.where(defined, scores, 0.0), defined.astype(np.int64)
-    parts = []
+    draw, defined = draw_bins([seed, own], sizes), np.isfinite(scores)
+    filled, parts = np.where(defined, scores, 0.0), list[Floats]()
     for start in range(0, draws, _DRAWS_AT_ONCE):
-        size = min(_DRAWS_AT_ONCE, draws - start)
-        drawn = draw(size)
-        sums, counts = drawn @ filled, drawn @ is_there
-        undefined = np.full(sums.shape, np.nan)
-        parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))
-    means = np.concatenate(parts)
-    return {name: means[:, column] for column, name in enumerate(names)}
+        drawn = draw(min(_DRAWS_AT_ONCE, draws - start))
+        parts.append(ratio(drawn @ filled, drawn @ defined))
+    return dict(
+        zip(names, zip(np.vstack(parts).T, (sizes @ defined).tolist(), strict=True), strict=True)
+    )
 
 
 def facts_of(report: BenchmarkReport) -> dict[str, Any]:
@@ -181,7 +168,7 @@ def facts_of(report: BenchmarkReport) -> dict[str, Any]:
 def ways_of(result: EvaluationResult) -> dict[str, str]:
     """Return what must be the same for scores of a task to stand side by side."""
     content = result.metadata.get("task_hash")
-    ways = {**({"content": content[:_SHORT]} if content else {})}
+    ways = {"content": content[:_SHORT]} if content else {}
     return ways | {what: str(way) for what, way in said(result.metadata, "scored_as").items()}
 
 
@@ -192,13 +179,6 @@ def known_ways(reports: Sequence[BenchmarkReport]) -> dict[tuple[str, str], str]
         for what, way in ways_of(result).items():
             found.setdefault((result.task_id, what), way)
     return found
-
-
-def headline_of(report: BenchmarkReport, result: EvaluationResult) -> str | None:
-    """Return the score by which a task is ranked; None if it has none."""
-    scores = report.task_scores.get(result.task_id, {})
-    named = (said(report.metadata, "combined").get("name"), result.metadata.get("headline"))
-    return next((str(name) for name in named if name in scores), next(iter(scores), None))
 
 
 def direction_of(results: Sequence[EvaluationResult], name: str) -> str:
@@ -212,15 +192,12 @@ def hashes_of(
 ) -> dict[str, dict[str, str]]:
     """Return by which hashes the data of tasks are known, shortened."""
     found: dict[str, dict[str, str]] = {task_id: {} for task_id in tasks}
-    for report in reports:
-        for result in report.detailed_results:
-            hashes = {
-                "content": result.metadata.get("task_hash"),
-                "data": said(result.metadata, "data").get("sha256"),
-            }
-            for name, digest in hashes.items():
-                if digest and result.task_id in found:
-                    found[result.task_id].setdefault(name, str(digest)[:_SHORT])
+    for result in (one for report in reports for one in report.detailed_results):
+        content = result.metadata.get("task_hash")
+        data = said(result.metadata, "data").get("sha256")
+        for name, digest in (("content", content), ("data", data)):
+            if digest and result.task_id in found:
+                found[result.task_id].setdefault(name, str(digest)[:_SHORT])
     return found
 
 
@@ -237,11 +214,10 @@ def names_of(reports: Sequence[BenchmarkReport]) -> list[str]:
     ]
 
 
-Cells = list[object]
-
-
-def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str, list[Cells]]:
-    """Return the rows of reports by the ids of their runs, cells in the order of the columns.
+def published_rows(
+    reports: Sequence[tuple[Path, BenchmarkReport]],
+) -> dict[str, list[dict[str, object]]]:
+    """Return the rows of reports by the ids of their runs, cells by column.
 
     Args:
         reports: of whole runs, and where each is.
@@ -250,25 +226,30 @@ def published_rows(reports: Sequence[tuple[Path, BenchmarkReport]]) -> dict[str,
         UserError: a report without the id of a run or the hash of a task, one without a score, or
             two of one run.
     """
-    from medeval.published import COLUMNS  # with the warehouse it is slow to load
-
-    found: dict[str, list[Cells]] = {}
+    found: dict[str, list[dict[str, object]]] = {}
     for place, report in reports:
         run_id = report.metadata.get("run_id")
         if not run_id:
             raise UserError(f"{place} has no id of a run. Publish the folder of a run.")
         if run_id in found:
             raise UserError(f"{place}: the run {run_id} is named twice. Leave one of them away.")
-        found[run_id] = [[row[name] for name in COLUMNS] for row in _rows(report, place)]
+        found[run_id] = list(score_rows(report))
         if not found[run_id]:
             raise UserError(f"{place} has no scores to publish.")
+        for row in found[run_id]:
+            if not row["content_sha256"]:
+                raise UserError(
+                    f"{place} does not say which content of task {row['task']!r} it scored"
+                    " (task_hash). Evaluate it anew."
+                )
     return found
 
 
-def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
+def score_rows(report: BenchmarkReport) -> Iterator[dict[str, object]]:
+    """Yield what is known of each score of each task, under the names of tables."""
     cost = facts_of(report)["cost"]
     of_run = {
-        "run_id": report.metadata["run_id"],
+        "run_id": report.metadata.get("run_id"),
         "model": report.model_id,
         "medeval_version": report.metadata.get("medeval_version"),
         "prompt_version": report.metadata.get("prompt_version"),
@@ -276,36 +257,24 @@ def _rows(report: BenchmarkReport, place: Path) -> Iterator[dict[str, object]]:
         "made_at": report.timestamp.astimezone(UTC).replace(tzinfo=None),
         "cost": None if cost is None else float(cost),
     }
-    for task_id in report.task_scores:
-        results = [one for one in report.detailed_results if one.task_id == task_id]
+    for task_id, results in report.results_by_task().items():
         told = results[-1].metadata if results else {}
-        if not told.get("task_hash"):
-            raise UserError(
-                f"{place} does not say which content of task {task_id!r} it scored (task_hash)."
-                " Evaluate it anew."
-            )
-        headline = headline_of(report, results[-1])
+        scores = report.task_scores.get(task_id, {})
+        named = (said(report.metadata, "combined").get("name"), told.get("headline"))
+        headline = next((name for name in named if name in scores), next(iter(scores), None))
         for line in task_lines(report, task_id, results):
-            interval = line.interval
-            ends = {
-                name: getattr(interval, name) if interval else None
-                for name in ("low", "high", "level")
-            }
             # What nobody says is not claimed, but a headline ranks.
             known = direction_of(results, line.name) or (
                 "higher" if line.name == headline else None
             )
             yield {
                 **of_run,
-                **ends,
+                **dict(zip(LINE_CELLS, line.cells(), strict=True)),
                 "task": task_id,
                 "metric": line.name,
                 "is_headline": line.name == headline,
-                "value": line.value,
-                "n": line.n,
-                "n_undefined": line.n_undefined,
                 "direction": known,
-                "content_sha256": told["task_hash"],
+                "content_sha256": told.get("task_hash"),
                 "data_sha256": said(told, "data").get("sha256"),
                 "scored_as": canonical(said(told, "scored_as")),
             }

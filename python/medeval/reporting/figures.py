@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, escaped, said, task_lines
+from medeval.reporting.contents import Line, escaped, task_lines
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.
@@ -32,6 +32,7 @@ FORMS: dict[str, dict[str, str | None]] = {
 }
 WIDTH = 89 / 25.4  # a column of 89 mm, in inches
 ROW = 0.2
+HEIGHTS = {"curve": 3.2, "calibration": 3.4, "confusion": 3.5}  # of others by their rows
 DOTS_PER_INCH = 600
 BLUE, SKY, RED, GREY, PALE = "#0072B2", "#56B4E9", "#D55E00", "#6B6B6B", "#E6E6E6"
 LABEL_WIDTH, LABEL_LINES = 26, 2
@@ -83,32 +84,23 @@ def write_figures(report: BenchmarkReport, folder: Path, prefix: str = "") -> li
     if not captions:
         return []
     contents["_".join([*start, "captions.md"])] = "\n".join(captions)
-    try:
+    with os_error_as(f"--figures {folder}: cannot be written: {{why}}."):
         for name, content in contents.items():
             write_text(folder / name, content)
-    except OSError as error:
-        raise UserError(
-            f"--figures {folder}: cannot be written: {error.strerror or error}."
-        ) from None
     return [folder / name for name in contents]
 
 
 def plots_of(report: BenchmarkReport) -> Iterator[tuple[str, Plot]]:
     """Yield each plot with its task: the metrics, then what the task's last result describes."""
     for task_id, results in report.results_by_task().items():
-        lines = task_lines(report, task_id, results)
-        about = said(results[-1].metadata, "metrics") if results else {}
-        labels = {name: str(said(about, name).get("label", _words(name))) for name in about}
-        if forest := metric_forest(lines, labels):
-            yield task_id, forest
-        seen = {"metrics"}
+        forest = metric_forest(task_lines(report, task_id, results))
+        found = {"metrics": forest} if forest else {}
         for plot in read_plots(results[-1].metadata) if results else ():
-            if plot.name not in seen:
-                seen.add(plot.name)
-                yield task_id, plot
+            found.setdefault(plot.name, plot)
+        yield from ((task_id, plot) for plot in found.values())
 
 
-def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -> Plot | None:
+def metric_forest(lines: Sequence[Line]) -> Plot | None:
     """Return the metrics of a task with their intervals; None without any on the scale to 1."""
     kept = [one for one in lines if not one.is_count and one.value is not None]
     fitting = [one for one in kept if -1 <= (one.value or 0.0) <= 1]
@@ -116,7 +108,8 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         return None
     # With a space at which no line is broken.
     arrows = {"lower": "\u00a0\u2193", "neither": ""}
-    names = {one.name: (labels or {}).get(one.name, _words(one.name)) for one in kept}
+    # In words, between which a line may be broken.
+    names = {one.name: (one.label or one.name).replace("_", " ") for one in kept}
     others = [names[one.name] for one in kept if one not in fitting]
     ends = [one.interval for one in fitting]
     lowest = min([one.value or 0.0 for one in fitting] + [one.low or 0.0 for one in ends if one])
@@ -131,11 +124,6 @@ def metric_forest(lines: Sequence[Line], labels: dict[str, str] | None = None) -
         limits=(min(0.0, lowest), 1.0),
         note=f"On other scales, and not drawn: {', '.join(others)}." if others else "",
     )
-
-
-def _words(key: str) -> str:
-    """Return the name of a metric in words, between which a line may be broken."""
-    return key.replace("_", " ")
 
 
 def caption(model: str, task_id: str, plot: Plot) -> str:
@@ -164,8 +152,11 @@ def drawn(plot: Plot) -> dict[str, bytes]:
     with mpl.rc_context(style, STYLE), warnings.catch_warnings():
         # In the SVG the text stays text, whatever script it is in.
         warnings.filterwarnings("ignore", r"(?s)Glyph \d+ .* missing from")
-        figure = Figure(figsize=(WIDTH, _height(plot)), layout="constrained")
+        lines = sum(_label(one).count("\n") + 1 for one in plot.labels)
+        of_rows = 0.75 + ROW * max(lines * 0.75, len(plot.labels))
+        figure = Figure(figsize=(WIDTH, HEIGHTS.get(plot.kind, of_rows)), layout="constrained")
         _DRAWN[plot.kind](figure, plot)
+        figure.axes[0].set_title("\n".join(wrap(visible(plot.title), 60)[:2]))
         # Places are found once, and are then the same in all forms.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
@@ -176,14 +167,6 @@ def drawn(plot: Plot) -> dict[str, bytes]:
             # Where the first font is not there, one as wide, or any without serifs.
             files[form] = buffer.getvalue().replace(b"'DejaVu Sans'", SIMILAR_FONTS)
     return files
-
-
-def _height(plot: Plot) -> float:
-    """Return the height of a figure in inches."""
-    if plot.kind in ("forest", "bars"):
-        lines = sum(_label(one).count("\n") + 1 for one in plot.labels)
-        return 0.75 + ROW * max(lines * 0.75, len(plot.labels))
-    return {"curve": 3.2, "calibration": 3.4}.get(plot.kind, 3.5)
 
 
 def _label(text: str) -> str:
@@ -197,14 +180,9 @@ def _label(text: str) -> str:
 
 def _axes(figure: Any, plot: Plot) -> Any:
     axes = figure.subplots()
-    axes.set_title(_title(plot))
     axes.set_xlabel(visible(plot.x_label))
     axes.set_ylabel(visible(plot.y_label))
     return axes
-
-
-def _title(plot: Plot) -> str:
-    return "\n".join(wrap(visible(plot.title), 60)[:2])
 
 
 def _rows(figure: Any, plot: Plot) -> None:
@@ -264,7 +242,6 @@ def _compared(axes: Any, plot: Plot) -> None:
 def _calibration(figure: Any, plot: Plot) -> None:
     """Draw the observed shares, and below them the cases of each bin."""
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
-    axes.set_title(_title(plot))
     for x, low, high in zip(plot.x, plot.low, plot.high, strict=False):
         axes.plot([x, x], [low, high], color=BLUE)
     axes.plot(plot.x, np.array(plot.y, float), "o", color=BLUE)
@@ -296,7 +273,9 @@ def _confusion(figure: Any, plot: Plot) -> None:
                 )
             elif cell:
                 color = "white" if np.log1p(cell) > 0.6 * most else "black"
-                axes.text(column, row, _compact(cell), ha="center", va="center", color=color,
+                # In four characters at most, up to a million.
+                count = str(cell) if cell < 10_000 else f"{cell / 1000:.0f}k"
+                axes.text(column, row, count, ha="center", va="center", color=color,
                           fontsize=6.0)  # fmt: skip
     labels = [visible(one) for one in plot.labels]
     axes.set_xticks(range(k), labels)
@@ -304,11 +283,6 @@ def _confusion(figure: Any, plot: Plot) -> None:
     axes.tick_params(length=0)
     if k > 6:
         axes.tick_params(axis="x", labelrotation=45)
-
-
-def _compact(count: int) -> str:
-    """Return a count in four characters at most, up to a million."""
-    return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
 
 
 _DRAWN = {

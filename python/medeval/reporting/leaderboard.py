@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
@@ -92,25 +92,14 @@ class Leaderboard:
         return self.columns[self.by]
 
     @property
-    def has_letters(self) -> bool:
-        """Whether any two models were tested."""
-        return any(row.letters for row in self.rows)
-
-    def knows(self, name: str) -> bool:
-        """Tell whether any row has an attribute that not every run knows."""
-        return any(getattr(row, name) is not None for row in self.rows)
+    def newest(self) -> Mapping[str, Row]:
+        """By model the run that was scored last."""
+        rows = sorted(self.rows, key=lambda row: (row.made_at, row.run_id or ""))
+        return {row.model_id: row for row in rows}
 
     def heading(self, name: str) -> str:
         """Return a score's name with an arrow that shows which way is better."""
         return f"{name} {ARROWS.get(self.directions.get(name, ''), '')}".rstrip()
-
-    def scale(self) -> tuple[float, float]:
-        """Return the ends of the axis, 0 to 1 or wider, with all values and intervals that rank."""
-        places = [0.0, 1.0]
-        for cell in (row.cells[self.by] for row in self.rows):
-            ends = (cell.interval.low, cell.interval.high) if cell.interval else ()
-            places += [one for one in (cell.value, *ends) if one is not None]
-        return min(places), max(places)
 
     def write(self, path: str | Path) -> None:
         """Write the board to a file: .md, .html, or .csv with one line for each model and score.
@@ -119,15 +108,6 @@ class Leaderboard:
             UserError: another suffix.
         """
         Boards([self], []).write(path)
-
-
-class Column(NamedTuple):
-    """A task of one table: its id, its title, the score that ranks, and the table's place."""
-
-    task: str
-    title: str
-    heading: str
-    place: int
 
 
 @dataclass(frozen=True)
@@ -154,23 +134,10 @@ class Boards:
         number = f" ({alike.index(place) + 1} of {len(alike)})" if len(alike) > 1 else ""
         return ", ".join(named) + number
 
-    def overview(self) -> tuple[list[Column], list[tuple[str, list[Row | None]]]]:
-        """Return models by tasks: the columns, and by model the rows that stand in them.
-
-        It is the run of the model that was scored last. One column is no overview, and has no rows.
-        """
-        columns = [
-            Column(task, self.title(place, task), board.heading(board.by), place)
-            for place, board in enumerate(self.boards)
-            for task in board.tasks
-        ]
-        models = sorted({row.model_id for board in self.boards for row in board.rows})
-        found: dict[tuple[int, str], Row] = {}
-        for place, board in enumerate(self.boards):
-            for row in sorted(board.rows, key=lambda row: (row.made_at, row.run_id or "")):
-                found[place, row.model_id] = row
-        rows = [(model, [found.get((one.place, model)) for one in columns]) for model in models]
-        return columns, rows if len(columns) > 1 else []
+    @property
+    def models(self) -> list[str]:
+        """The models of all tables, in the order of their names."""
+        return sorted({row.model_id for board in self.boards for row in board.rows})
 
     def write(self, path: str | Path, form: str | None = None) -> None:
         """Write the tables to a file, in the format that is named or that its suffix is.
@@ -191,7 +158,8 @@ class Boards:
         Raises:
             UserError: there is no such format.
         """
-        otherwise = f"{called or form}: a leaderboard is written as {', '.join(FORMATS)}."
+        listed = ", ".join(FORMATS)
+        otherwise = f"{called or form}: a leaderboard is written as {listed}: name such a format."
         kind = format_named(form, FORMATS, otherwise)
         if kind != "csv":
             return page(f"board.{kind}", of=self)
@@ -294,7 +262,13 @@ def leaderboard(
             values.index(own[ranking].value) + 1,
             name,
             own,
-            entry.failed,
+            sorted(
+                {
+                    one.task_id
+                    for one in entry.report.detailed_results
+                    if one.metadata.get("status") == "error"
+                }
+            ),
             {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
             entry.report.model_id,
             letters=letters.get(name, ""),

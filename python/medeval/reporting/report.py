@@ -6,7 +6,7 @@ LaTeX tables are for `booktabs`; texts in them are escaped, so that none of them
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ from medeval.reporting.contents import (
     contents_of,
     may_show_text,
     page,
-    said,
-    shown,
 )
 from medeval.text import visible
 
@@ -87,15 +85,7 @@ def rendered(
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
     if chosen == "tex":
-        # What tasks call their metrics, where that is not the key.
-        labels = {
-            name: str(said(result.metadata, "metrics", name).get("label", name))
-            for result in report.detailed_results
-            for name in said(result.metadata, "metrics")
-        }
-        told = {"labels": labels, "tex": escaped_tex, "slug": plot_name}
-        parts = {"cells": tex_cells, "row_of": row_of, "told_once": told_once}
-        return page("report.tex", contents=contents, **told, **parts)
+        return page("report.tex", contents=contents, tex=escaped_tex, slug=plot_name)
     drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
     others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
@@ -160,37 +150,8 @@ _ACTING = re.compile("|".join(map(re.escape, _SPECIAL)))
 
 
 def escaped_tex(value: Any) -> str:
-    """Return a text as LaTeX prints it, on one line."""
-    text = visible(" ".join(str(value).split()))
+    """Return a text as LaTeX prints it, on one line, intervals in brackets."""
+    text = _INTERVAL.sub(r"[\1, \2]", visible(" ".join(str(value).split())))
     # After the end of a row, `[` and `*` would be read as its options.
     start = "{}" if text.startswith(("[", "*")) else ""
     return start + _ACTING.sub(lambda found: _SPECIAL[found[0]], text)
-
-
-def tex_cells(line: Line, label: str) -> tuple[str, str]:
-    """Return a metric with its direction, and its value with the interval."""
-    arrow = {"lower": r" $\downarrow$", "neither": ""}.get(line.direction, r" $\uparrow$")
-    name, value, ends = escaped_tex(label), _number(line.value), line.interval
-    if ends is not None and ends.low is not None and ends.high is not None:
-        value += f" [{_number(ends.low)}, {_number(ends.high)}]"
-    return name + arrow, value
-
-
-def row_of(values: Iterable[Any]) -> str:
-    """Return the cells of a row, intervals as those of other tables."""
-    return " & ".join(escaped_tex(_INTERVAL.sub(r"[\1, \2]", str(one))) for one in values)
-
-
-def _number(value: float | None) -> str:
-    """Return a score as tables show it, with fewer decimals where it is large."""
-    return shown(value) if value is None or abs(value) < 100 else f"{value:,.1f}"
-
-
-def told_once(lines: Sequence[Line]) -> dict[str, Any]:
-    """Return what a caption says of all lines: the items if they are the same, and the methods."""
-    counts = {line.n for line in lines if line.value is not None}
-    methods = {line.interval.method for line in lines if line.interval}
-    return {
-        "n": counts.pop() if len(counts) == 1 else None,
-        "methods": sorted(one.replace("_", " ") for one in methods if one),
-    }

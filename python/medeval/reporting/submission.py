@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
@@ -24,7 +24,6 @@ from medeval.reporting.contents import may_show_text
 # The keys under which models give their reasons, the first that has a text counts.
 REASONING_KEYS = ("reasoning", "chain_of_thought", "trace", "rationale")
 _MOST_NAMED = 5
-_CONFIG = ConfigDict(extra="allow", hide_input_in_errors=True)
 # Left out of a file, and not null.
 _OptionalText = Annotated[Identifier | None, Field(exclude_if=lambda text: text is None)]
 
@@ -41,7 +40,7 @@ def _each_once(field: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-class SubmissionItem(BaseModel):
+class SubmissionItem(BaseModel, extra="allow", hide_input_in_errors=True):
     """One prediction; what else a file says is kept.
 
     Attributes:
@@ -50,14 +49,12 @@ class SubmissionItem(BaseModel):
         reasoning: how the model came to it, if it says so.
     """
 
-    model_config = _CONFIG
-
     input_id: Identifier
     prediction: Annotated[dict[str, Any], Field(min_length=1)]
     reasoning: _OptionalText = None
 
 
-class TaskSubmission(BaseModel):
+class TaskSubmission(BaseModel, extra="allow", hide_input_in_errors=True):
     """The predictions on one task; what else a file says is kept.
 
     Attributes:
@@ -66,14 +63,12 @@ class TaskSubmission(BaseModel):
         items: one for each input.
     """
 
-    model_config = _CONFIG
-
     task_id: Identifier
     task_hash: _OptionalText = None
     items: Annotated[list[SubmissionItem], Field(min_length=1), _each_once("input_id")]
 
 
-class Submission(Document):
+class Submission(Document, extra="allow"):
     """The predictions of one run of a model.
 
     Attributes:
@@ -82,8 +77,6 @@ class Submission(Document):
         created_at: when the file was made, in UTC.
         submissions: one for each task.
     """
-
-    model_config = _CONFIG
 
     schema_version: Annotated[SchemaVersion, Field(ge=1)] = 1
     run_id: Identifier

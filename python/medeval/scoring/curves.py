@@ -22,8 +22,8 @@ from medeval.scoring.table import wilson
 PLACES = 100
 # Ends of bands need no more, and curves are kept for a while.
 MOST_RESAMPLES = 500
-# Products of shares and totals miss whole numbers by less.
-ROUNDING = 1e-9
+# So far products of shares and totals are whole numbers that should be.
+DECIMALS = 9
 ROC: dict[str, Any] = {
     "name": "roc",
     "title": "ROC curve",
@@ -92,22 +92,16 @@ class Curves:
     def add(self, curve: Curve) -> None:
         """Take the curves of a batch; the first one is of the data themselves."""
         size = max(0, MOST_RESAMPLES + 1 - len(self._resamples)) if len(self.true) > 1 else 0
-        whole = curve.true[:size], curve.false[:size], curve.n_positives, curve.n_negatives
-        for place, (true, false, positives, negatives) in enumerate(zip(*whole, strict=False)):
+        whole = curve.n_negatives, curve.false_before, curve.false, curve.positives, curve.true
+        for negatives, before, false, own, true in zip(*(one[:size] for one in whole), strict=True):
+            positives = own.sum()
             if not positives or not negatives:
                 continue
-            before, own = curve.false_before[place], curve.positives[place]
-            wanted = self._false_shares * negatives + ROUNDING
-            step = np.searchsorted(false, wanted, side="right")
-            found = np.append(0.0, true)[step]
             # Within a score that both classes have, the curve rises evenly.
-            within = np.flatnonzero(step < len(true))
-            after = step[within]
-            level = false[after] - before[after]
-            passed = np.clip(wanted[within] - before[after] - ROUNDING, 0.0, None)
-            found[within] += np.where(level > 0, own[after] * passed / np.maximum(level, 1), 0.0)
-            reached = np.searchsorted(true, self._recalls * positives - ROUNDING)
-            reached = np.minimum(reached, len(true) - 1)
+            places, heights = np.stack([before, false], 1), np.stack([true - own, true], 1)
+            wanted = np.round(self._false_shares * negatives, DECIMALS)
+            found = np.interp(wanted, places.ravel(), heights.ravel())
+            reached = np.searchsorted(true, np.round(self._recalls * positives, DECIMALS))
             precise = true[reached] / (true[reached] + false[reached])
             self._resamples.append((found / positives, precise))
 

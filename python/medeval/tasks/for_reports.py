@@ -10,6 +10,7 @@ from medeval.errors import UserError
 from medeval.inference.types import digest
 from medeval.models.benchmark_report import (
     GOLD,
+    GROUPS,
     OUTCOMES,
     VERDICTS,
     BenchmarkReport,
@@ -42,6 +43,7 @@ def task_score(
     *,
     gold: Sequence[Any] = (),
     verdicts: Sequence[Any] = (),
+    item_groups: Sequence[Mapping[str, str]] = (),
     **shown: Any,
 ) -> TaskScore:
     """Return the score of a model's answers to the items of a task, in the form of all tasks.
@@ -57,6 +59,7 @@ def task_score(
         facts: of the run, and what else is to be known.
         gold: what each item should have been answered, if texts may be shown.
         verdicts: why an answer scores as it does, likewise.
+        item_groups: of each item, grouping to group, likewise; `report_of` keeps what is shown.
         shown: further attributes of the score.
     """
     told: dict[str, Any] = {}
@@ -70,7 +73,7 @@ def task_score(
             if one.n_undefined or one.value is None
         }
     if shows_text(facts, method):
-        kept = {GOLD: list(gold), VERDICTS: list(verdicts)}
+        kept = {GOLD: list(gold), VERDICTS: list(verdicts), GROUPS: list(item_groups)}
         told |= {name: own for name, own in kept.items() if own}
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
     result = EvaluationResult(
@@ -163,6 +166,18 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
     told["tables"] = [one._asdict() for one in tables]
+    if GROUPS in told:
+        # Of a group that is hidden, or by which nobody asked, no item tells.
+        known = {
+            (name, group)
+            for name, own in scored.groups.items()
+            for group, values in own.items()
+            if any(value is not None for value in values.values())
+        }
+        told[GROUPS] = [
+            {name: group for name, group in one.items() if (name, group) in known}
+            for one in told[GROUPS]
+        ]
     if more := [one.model_dump(mode="json", exclude_defaults=True) for one in group_plots(scored)]:
         told[PLOTS] = [*told.get(PLOTS, []), *more]
     of_run = {

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults, Judgment, SubjectResult
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging, OnJudging
+    from medeval.models.scores import Interval
     from medeval.scoring.table import ScoreTable
 
 JUDGINGS = "judgings"
@@ -227,17 +228,16 @@ def item_verdicts(results: JudgingResults) -> list[str]:
 
 def judged_values(
     results: JudgingResults, plan: Jury, method: Method
-) -> Callable[[Sequence[int]], dict[str, float | None]]:
+) -> Callable[[Sequence[int]], dict[str, float | Interval | None]]:
     """Return what gives the headline of some items, with its interval."""
     from medeval.scoring.table import Ratio, interval
 
     rewards = judged_table(results, plan).columns[HEADLINE].item_scores
 
-    def values(places: Sequence[int]) -> dict[str, float | None]:
+    def values(places: Sequence[int]) -> dict[str, float | Interval | None]:
         column = Ratio([rewards[at] for at in places], is_share=True, reason=MISSING)
         value = interval(column, draws=method.n_iters, seed=method.seed)
-        told = {"n_missing": float(value.n_undefined), HEADLINE: value.value}
-        return {**told, "low": value.low, "high": value.high}
+        return {"n_missing": float(value.n_undefined), HEADLINE: value}
 
     return values
 

@@ -199,6 +199,7 @@ class QuestionTask(SampleTask):
             [{"reply": replies.get(one.id, "")} if may_show else {} for one in asked],
             facts,
             gold=[one.target for one in asked],
+            item_groups=[one.groups for one in asked],
         )
 
         def means(places: Sequence[int]) -> dict[str, Interval]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.inference.cost import kept_spending
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
@@ -72,12 +72,8 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
     Raises:
         UserError: the folder holds no such run, or its file says something that is not known.
     """
-    try:
+    with os_error_as(f"{folder / RUN} cannot be read ({{why}}). Name the folder of a run."):
         record = read_file(folder / RUN, RunRecord)
-    except OSError as error:
-        raise UserError(
-            f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
-        ) from None
     record.folder = folder
     # Runs of before do not say how their model was named.
     record.asked_model = record.asked_model or record.model

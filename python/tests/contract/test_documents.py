@@ -184,6 +184,26 @@ def test_yaml_gives_back_what_was_written(value: Any) -> None:
     assert MedicalTask.from_yaml(task.to_yaml()) == task
 
 
+@pytest.mark.parametrize("written", [".inf", "-.inf", ".nan"])
+def test_number_that_json_cannot_say_is_an_error_and_not_null(written: str, tmp_path: Path) -> None:
+    number = float(written.replace(".", ""))
+    fault = rf"notes\.rows\[1\] is {number}, which JSON cannot say"
+    about = {"notes": {"rows": [1.0, number]}}
+    with pytest.raises(ValueError, match=fault):
+        document(**about)
+    with pytest.raises(ValueError, match=fault):
+        MedicalTask.from_yaml(f"{document().to_yaml()}notes: {{rows: [1.0, {written}]}}\n")
+    # What is put in later is found when it is written, in a report's results as well.
+    result = document("EvaluationResult")
+    report = document("BenchmarkReport", detailed_results=[result])
+    result.metadata |= about
+    for suffix in ("json", "yaml"):
+        for one, where in ((result, ""), (report, r"detailed_results\[0\]\.")):
+            with pytest.raises(ValueError, match=rf"{where}metadata\.{fault}"):
+                one.save(tmp_path / f"a.{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("text", "expected"), [*TABLES["yaml"], (f"a: {'9' * 5000}", "digits")])
 def test_text_of_yaml_stays_text_and_a_fault_has_its_line(text: str, expected: Any) -> None:
     if isinstance(expected, dict):

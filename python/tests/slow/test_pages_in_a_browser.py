@@ -42,6 +42,7 @@ def result(model: str, n: int = N) -> dict[str, Any]:
             "metrics": {"exact": {"n": n}, "partial": {"n": n}},
             "outcomes": {"asked": n, "answered": n - 20, "refused": 20},
             "item_outcomes": ["refused"] * 20 + ["answered"] * (n - 20),
+            "item_groups": [{"field": "abc"[place % 3]} for place in range(n)],
         },
     }
 
@@ -116,6 +117,9 @@ def test_items_are_searched_and_filtered(browser: Browser, report: Path) -> None
     assert page.locator(rows).count() == 1
     page.get_by_label("Search").fill("")
     page.get_by_label("Outcome").select_option("")
+    page.get_by_label("Group").select_option("field: b")
+    assert page.locator(rows).count() == N // 3
+    page.get_by_label("Group").select_option("")
     page.get_by_label("Score").select_option(label="exact below 1")
     assert page.locator(rows).count() == N // 3
     assert page.get_by_role("status").inner_text() == f"{N // 3} of {N}"
@@ -158,9 +162,14 @@ def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: 
     page.get_by_label("Score").select_option(label="exact missing")
     assert page.get_by_role("status").inner_text() == "1 of 450"
     assert rows.locator("th").inner_text() == "q301"
+    page.get_by_label("Group").select_option("field: a")
+    assert page.get_by_role("status").inner_text() == "0 of 450"
+    page.get_by_label("Group").select_option("field: b")
+    assert page.get_by_role("status").inner_text() == "1 of 450"
     rows.locator("summary").click()
     assert "<script>document.title='taken'</script>" in rows.inner_text()
     page.get_by_label("Score").select_option("")
+    page.get_by_label("Group").select_option("")
     page.get_by_label("Search").fill("gold 449 long")
     assert page.get_by_role("status").inner_text() == "1 of 450"
     assert page.title() != "taken"

@@ -238,12 +238,13 @@ def score_of(
         for one in cases
     ]
     inputs = [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases]
-    gold = [one.case.ground_truth.model_dump(mode="json") for one in cases]
-    verdicts = [one.failure if one.score is None else one.score["answers"] for one in cases]
     return task_score(
         *("cdm", about["model"], DIAGNOSIS, fields, method, inputs, outputs, told),
-        gold=gold,
-        verdicts=verdicts,
+        gold=[one.case.ground_truth.model_dump(mode="json") for one in cases],
+        verdicts=[one.failure if one.score is None else one.score["answers"] for one in cases],
+        item_groups=[
+            {PATHOLOGY: str(one.case.pathology), **groups.attributes_of(one.case)} for one in cases
+        ],
         warnings=warnings,
         groups=shown,
         notes=notes,

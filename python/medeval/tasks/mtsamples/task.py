@@ -352,6 +352,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
             facts,
             gold=[one.answer for one in asked],
             verdicts=item_verdicts(results),
+            item_groups=groupings,
             warnings=results.warnings,
             groups=groups,
         )

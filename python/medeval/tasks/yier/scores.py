@@ -231,6 +231,7 @@ def score_answers(
         },
         gold=[one.record.answer_choices for one in scored],
         verdicts=verdicts,
+        item_groups=[{name: of(one) for name, of in GROUPINGS.items()} for one in scored],
         warnings=warnings,
         groups=groups,
     )
