@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 # What a server was started with; a session can ask for nothing else.
@@ -50,14 +50,21 @@ def session_settings(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def adapt_pyhive() -> None:
-    """Let PyHive's sessions have the settings they are opened with, and its errors an SQLSTATE."""
+    """Let PyHive's sessions have the settings they are opened with, and its errors an SQLSTATE.
+
+    A model's contract is checked by the types that PyHive names.
+    """
+    from dbt.adapters.spark.connections import SparkConnectionManager
+
     try:
         from pyhive import exc, hive
     except ImportError:  # dbt-spark says what to install
         return
     if hasattr(hive, "medeval_connects"):
         return
-    connect, execute, poll = hive.connect, hive.Cursor.execute, hive.Cursor.poll
+    name_of_type = SparkConnectionManager.data_type_code_to_name
+    connect, close = hive.connect, hive.Connection.close
+    execute, poll = hive.Cursor.execute, hive.Cursor.poll
 
     def execute_and_name(cursor: Any, *arguments: Any, **options: Any) -> None:
         try:
@@ -71,6 +78,11 @@ def adapt_pyhive() -> None:
             raise server_error(state.errorMessage)
         return state
 
+    # The connection is closed by then; the server of pyspark 4.3 lacks a library to end a session.
+    def close_anyhow(connection: Any) -> None:
+        with suppress(exc.Error):
+            close(connection)
+
     def connect_with_settings(*arguments: Any, **options: Any) -> Any:
         parameters = session_settings(options.pop("configuration", None) or {})
         connection = connect(*arguments, **options, configuration=parameters)
@@ -79,7 +91,13 @@ def adapt_pyhive() -> None:
                 cursor.execute(f"set {name} = {value}")
         return connection
 
-    hive.connect = connect_with_settings
+    # Texts of seeds have a length, which a session of this machine does not tell either.
+    def name_without_length(code: str) -> str:
+        name = str(name_of_type(code))
+        return "STRING_TYPE" if name in ("CHAR_TYPE", "VARCHAR_TYPE") else name
+
+    SparkConnectionManager.data_type_code_to_name = staticmethod(name_without_length)
+    hive.connect, hive.Connection.close = connect_with_settings, close_anyhow
     hive.Cursor.execute, hive.Cursor.poll = execute_and_name, poll_and_name
     hive.medeval_connects = True
 
