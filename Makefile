@@ -103,7 +103,7 @@ lock:
 	printf 'pip\nsetuptools\n' | $(LOCK) - -o constraints-build.txt
 	$(LOCK) pyproject.toml --extra dev -o constraints.txt
 	printf 'transformers>=5.0\nsympy\n' | $(LOCK) - --constraint constraints.txt -o constraints-extras.txt
-	printf 'dbt-spark~=1.11.0\npyspark>=4.0,<5\n' | $(LOCK) - --constraint constraints.txt -o constraints-spark.txt
+	printf 'dbt-spark[PyHive]~=1.11.0\npyspark>=4.0,<5\n' | $(LOCK) - --constraint constraints.txt -o constraints-spark.txt
 	printf 'mkdocs-material>=9.6\n' | $(LOCK) - --constraint constraints.txt -o constraints-docs.txt
 
 # One site in site/, which needs no network; dbt's page of every table and column is a file of it.

@@ -72,9 +72,11 @@ class Plugin(dbtPlugin):
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
             if plugin.adapter.type() == "spark":
+                from medeval.spark_server import adapt_pyhive
                 from medeval.spark_warehouse import keep_errors_quiet
 
                 keep_errors_quiet()
+                adapt_pyhive()
                 _keep_ansi(plugin.credentials)
         check_variables(getattr(flags, "VARS", None) or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")

@@ -18,6 +18,7 @@ from pyspark.logger import PySparkLogger
 
 from medeval.errors import UserError
 from medeval.raw_files import literal
+from medeval.spark_server import ServerError, adapt_pyhive
 from medeval.warehouse import Row, Target, Warehouse, flat
 
 # What Spark has no words for, or other ones.
@@ -72,15 +73,21 @@ def open_spark(target: Target) -> SparkWarehouse:
         if credentials.method == "session":
             connection = _Session(parameters)
         else:
+            adapt_pyhive()
             credentials.server_side_parameters = parameters
             connection = _Server(credentials)
     except (PySparkException, Py4JError, DbtRuntimeError, OSError) as error:
-        first = str(error).strip().split("\n")[0]
+        first = str(error).strip().split("\n")[0].removesuffix(".")
+        if credentials.method != "session":
+            raise UserError(
+                f"The server of Spark cannot be used ({credentials.host}, port {credentials.port}):"
+                f" {first}. Check MEDEVAL_SPARK_METHOD, MEDEVAL_SPARK_HOST and MEDEVAL_SPARK_PORT."
+            ) from None
         raise UserError(
             f"Spark does not start: {first}. It needs Java 17 or later (JAVA_HOME), and no other"
             " process that has its folder (MEDEVAL_SPARK_DIR) open."
         ) from None
-    return SparkWarehouse(target, connection, (PySparkException, Py4JError))
+    return SparkWarehouse(target, connection, (PySparkException, Py4JError, ServerError))
 
 
 class _Session:
@@ -123,10 +130,6 @@ class _Server:
             Connection(Identifier("spark"), "medeval", credentials=credentials)
         )
         self._connection = opened.handle.handle
-        with self.cursor() as cursor:
-            for name, value in credentials.server_side_parameters.items():
-                if name.startswith("spark.sql.") and not name.startswith("spark.sql.warehouse"):
-                    cursor.execute(f"set {name} = {value}", ())
 
     @contextmanager
     def cursor(self) -> Iterator[_ServerCursor]:

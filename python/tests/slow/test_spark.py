@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import pytest
 from builds import FLOORS, MODELS_ONLY
-from commands import run_dbt, run_medeval
+from command_server import CommandServer
+from commands import PROJECT_ROOT, run_dbt
+from spark_process import COMPILED, spark_process
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +26,9 @@ KINDS = {
     "yier": ["MEDEVAL_YIER"],
 }
 
+FEATURES = "mimic3_features"
+# Of the schemas of MIMIC-III's open demo.
+OPEN = "open_"
 
 # Of few rows most time goes into plans: nothing is compiled for them twice.
 DEFAULTS = """\
@@ -30,7 +36,7 @@ spark.sql.codegen.wholeStage false
 spark.sql.codegen.factoryMode NO_CODEGEN
 spark.sql.adaptive.enabled false
 """
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -39,53 +45,72 @@ class Twins:
 
     Attributes:
         spark: the folder of Spark's tables, `SCHEMA.db/TABLE`.
+        prefix: of the schemas of this source.
         duckdb: the warehouse file.
         exports: the folders of both.
     """
 
     spark: Path
+    prefix: str
     duckdb: Path
     exports: tuple[Path, Path]
 
 
-def run(*args: str | Path, env: dict[str, str]) -> None:
-    done = run_medeval(*args, env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+@dataclass(frozen=True)
+class Spark:
+    """One session, in which all sources are built and exported.
 
-
-def make_twins(
-    folder: Path, warehouse: Path, source: Path | None, floors: tuple[str, ...]
-) -> Twins:
-    """Build a source on Spark, of Parquet that `load` writes, and export it on both engines.
-
-    Args:
+    Attributes:
+        process: where it lives.
         folder: for all that is made.
-        warehouse: of DuckDB, where it is built already.
-        source: a folder of MIMIC-III; None is the demo of all kinds.
-        floors: the benchmarks.
     """
-    of_duckdb = {"MEDEVAL_DUCKDB": str(warehouse)}
-    of_spark = {
-        "MEDEVAL_SPARK_DIR": str(folder / "spark"),
-        "MEDEVAL_TARGET": "spark",
-        "SPARK_CONF_DIR": str(folder / "conf"),
-        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
-    }
-    (folder / "conf").mkdir()
-    (folder / "conf" / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
-    for kind, variables in KINDS.items() if source is None else [("mimic3", KINDS["mimic3"])]:
-        place = folder / "parquet" / kind
-        run("load", kind, *([source] if source else []), "--to", "parquet", place, env={})
-        of_spark |= dict.fromkeys(variables, str(place))
-    if source:
-        of_duckdb["MEDEVAL_MIMIC3_DIR"] = str(source)
-    built = run_dbt("build", "--select", *floors, *MODELS_ONLY, env=of_spark, folder=folder)
-    assert built.returncode == 0, built.stdout + built.stderr
-    exports = (folder / "on-spark", folder / "on-duckdb")
-    task = ["--task", "mimic3"] if source else []
-    for out, env in zip(exports, (of_spark, of_duckdb), strict=True):
-        run("export", *task, "--timeseries", "--out", out, env=env)
-    return Twins(folder / "spark" / "warehouse", warehouse, exports)
+
+    process: CommandServer
+    folder: Path
+
+    def run(self, *words: str | Path, env: dict[str, str]) -> None:
+        """Run a command of `dbt` or `medeval`."""
+        done = self.process.run([*map(str, words)], {**os.environ, **env}, PROJECT_ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def twins(
+        self, prefix: str, warehouse: Path, source: Path | None, floors: tuple[str, ...]
+    ) -> Twins:
+        """Build a source on Spark, of Parquet that `load` writes, and export it on both engines.
+
+        Args:
+            prefix: of its schemas.
+            warehouse: of DuckDB, where it is built already.
+            source: a folder of MIMIC-III; None is the demo of all kinds.
+            floors: the benchmarks.
+        """
+        folder = self.folder / f"{prefix}source"
+        of_duckdb = {"MEDEVAL_DUCKDB": str(warehouse)}
+        of_spark = {
+            "MEDEVAL_SPARK_DIR": str(self.folder / "spark"),
+            "MEDEVAL_SCHEMA_PREFIX": prefix,
+            "MEDEVAL_TARGET": "spark",
+            "SPARK_CONF_DIR": str(self.folder),
+            "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        }
+        for kind, variables in KINDS.items() if source is None else [("mimic3", KINDS["mimic3"])]:
+            place = folder / "parquet" / kind
+            files = [source] if source else []
+            self.run("medeval", "load", kind, *files, "--to", "parquet", place, env={})
+            of_spark |= dict.fromkeys(variables, str(place))
+        if source:
+            of_duckdb["MEDEVAL_MIMIC3_DIR"] = str(source)
+        dbt = ("--target-path", self.folder / "target", "--log-path", folder / "logs")
+        # Real data are tested too.
+        kinds = () if source else MODELS_ONLY
+        others = [floor for floor in floors if floor != FEATURES]
+        for part, env in ((others, of_spark), ([FEATURES], {**of_spark, COMPILED: "1"})):
+            self.run("dbt", "build", "--select", *part, *kinds, *dbt, env=env)
+        exports = (folder / "on-spark", folder / "on-duckdb")
+        task = ["--task", "mimic3"] if source else []
+        for out, env in zip(exports, (of_spark, of_duckdb), strict=True):
+            self.run("medeval", "export", *task, "--timeseries", "--out", out, env=env)
+        return Twins(self.folder / "spark" / "warehouse", prefix, warehouse, exports)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,24 +133,32 @@ def _is_installed(name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, demo_folder: Path) -> Twins:
-    folder = tmp_path_factory.mktemp("spark-demo")
-    return make_twins(folder, demo_folder / "medeval.duckdb", None, FLOORS)
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
+    process = spark_process()
+    yield Spark(process, folder)
+    process.close()
 
 
 @pytest.fixture(scope="module")
-def open_demo(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Twins:
-    folder, source = tmp_path_factory.mktemp("spark-open"), shared / "data" / "mimic3_demo"
-    floors, of_duckdb = ("mimic3", "mimic3_features"), tmp_path_factory.mktemp("duckdb-open")
+def demo(spark: Spark, demo_folder: Path) -> Twins:
+    return spark.twins("", demo_folder / "medeval.duckdb", None, FLOORS)
+
+
+@pytest.fixture(scope="module")
+def open_demo(spark: Spark, tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Twins:
+    source, folder = shared / "data" / "mimic3_demo", tmp_path_factory.mktemp("duckdb-open")
+    floors = ("mimic3", FEATURES)
     built = run_dbt(
         "build",
         *("--select", *floors),
         *MODELS_ONLY,
         env={"MEDEVAL_MIMIC3_DIR": str(source)},
-        folder=of_duckdb,
+        folder=folder,
     )
     assert built.returncode == 0, built.stdout + built.stderr
-    return make_twins(folder, of_duckdb / "medeval.duckdb", source, floors)
+    return spark.twins(OPEN, folder / "medeval.duckdb", source, floors)
 
 
 @pytest.mark.parametrize("name", ["demo", "open_demo"])
@@ -134,7 +167,10 @@ def test_every_table_has_the_same_rows(request: pytest.FixtureRequest, name: str
     compared, differing = 0, {}
     with duckdb.connect(str(twins.duckdb), read_only=True) as database:
         for place in sorted(twins.spark.glob("*.db/*")):
-            schema, table = place.parent.name.removesuffix(".db"), place.name
+            table, schema = place.name, place.parent.name.removesuffix(".db")
+            if schema.startswith(OPEN) != (twins.prefix == OPEN):
+                continue  # of the other source
+            schema = schema.removeprefix(OPEN)
             if schema == "medeval":  # the log of builds
                 continue
             columns = [
