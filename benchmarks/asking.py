@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import ROOT, function, function_command
-from benchmarks.pages import say
+from benchmarks.pages import Ratio, largest, say
 
 PACKAGES = ("medeval", "openai", "httpx2")
 _REFUSAL = b'{"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}'
@@ -62,8 +62,8 @@ def asked(module: str, way: str, url: str, count: int, concurrency: int) -> dict
 
 def in_turns(
     module: str, milliseconds: int, count: int, concurrency: int, runs: int
-) -> dict[str, list[dict[str, Any]]]:
-    """Measure both ways in turns, so that what else happens meets both."""
+) -> dict[str, Any]:
+    """Measure both ways in turns, so that what else happens meets both, and ours on fewer items."""
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "loop": []}
     with endpoint(module, milliseconds) as (url, _):
         for number in range(1, runs + 1):
@@ -71,7 +71,27 @@ def in_turns(
                 taken.append(asked(module, way, url, count, concurrency))
                 took = taken[-1]
                 say(f"{way}, run {number}: {took['wall_s']:.2f} s, CPU {took['cpu_s']:.2f} s")
-    return found
+        fewer = [round(count * part / 10) for part in (1, 2, 4)]
+        growth = [asked(module, "ours", url, few, concurrency) for few in fewer]
+    size = {"items": count, "concurrency": concurrency, "reply_ms": milliseconds}
+    return {**size, "runs": found, "growth": growth}
+
+
+def ratio(what: str, n: str, part: dict[str, Any]) -> Ratio:
+    """Return the row of both ways for the table of all benchmarks; each way's best run counts."""
+    ours, loop = part["runs"]["ours"], part["runs"]["loop"]
+    fastest = min(run["wall_s"] for run in ours)
+    return Ratio(
+        what,
+        "bare AsyncOpenAI loop",
+        n,
+        "wall s of the asking",
+        fastest,
+        min(run["wall_s"] for run in loop),
+        largest(run["usage"] for run in ours),
+        largest(run["usage"] for run in loop),
+        [*(run["wall_s"] for run in part.get("growth", ())), fastest],
+    )
 
 
 def timed(module: str, way: str, url: str, count: str, concurrency: str, folder: str) -> None:

@@ -12,20 +12,30 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.cdm_extracts import COHORT
 from benchmarks.measuring import ORACLES, CommandFailedError, Usage, Word, function, measure
-from benchmarks.pages import Benchmark, say
+from benchmarks.pages import Benchmark, Ratio, say, typical
 from benchmarks.warehouses import Workplace, new_database, postgres, synthesize, synthetic_rows
 
 # Transactions, settings of a connection, and further batches of rows of a query.
 LOGGED = re.compile(r"LOG:  (?:statement|execute \S+):(?:/\*[^*]*\*/|--[^\n]*\n|\s)*(\w+)")
 UNCOUNTED = {"begin", "commit", "rollback", "set", "show", "fetch", "close"}
 LEAST = 20  # the fewest admissions that `synth` makes
-START_UP, HALF, FULL = "start-up", "half", "full"
+# Parts of the full size, which is ten times the first; `start-up` is the least there can be.
+SIZES = {"1x": 0.1, "2x": 0.2, "4x": 0.4, "10x": 1.0}
+NAMES = {"duckdb": "DuckDB", "postgres": "PostgreSQL"}
+START_UP, FULL = "start-up", "10x"
+COUNTED = ("4x", "10x")
+# practical_cdm_benchmark itself at commit 7e49f9b, measured once: PostgreSQL 15, 2 cores, 2,400
+# cases; wall seconds.
+RECORDED = {
+    "as it sets its tables up, without indexes": 410.0,
+    "indexes added by hand": 73.5,
+}
 
 
 def on_duckdb(
@@ -39,7 +49,7 @@ def on_duckdb(
         for run in range(1, runs + 1):
             for name, (source, size) in sizes.items():
                 size["ours"].append(workplace.build_and_export(**of(source)))
-                size["cases"] = len(workplace.read("benchmark.json")["cases"])
+                size["cases"] = workplace.read("manifest.json")["tasks"]["cdm"]["cases"]
                 say(f"duckdb, {name}, run {run} of {runs}: {size['ours'][-1]}")
         source, extracts = with_extracts(folder, workplace, sizes[FULL][0])
         by_reference = Workplace(folder / "reference", "cdm", variables=reference(extracts))
@@ -74,8 +84,8 @@ def on_postgres(
                     size["ours"].append(build_in_server(workplaces[name]))
                     say(f"postgres, {name}, run {run} of {runs}: {size['ours'][-1]}")
             for name, (_, size) in sizes.items():
-                size["cases"] = len(workplaces[name].read("benchmark.json")["cases"])
-                if name != START_UP:
+                size["cases"] = workplaces[name].read("manifest.json")["tasks"]["cdm"]["cases"]
+                if name in COUNTED:
                     size["statements"] = count_statements(workplaces[name])
             address = new_database(server, "reference")
             place = folder / "reference"
@@ -96,7 +106,7 @@ def make_sources(
 ) -> dict[str, tuple[Path, dict[str, Any]]]:
     """Return the data of each size, made unless they are kept, and how large they are."""
     found = {}
-    for name, admissions in ((START_UP, LEAST), (HALF, scale // 2), (FULL, scale)):
+    for name, admissions in {START_UP: LEAST, **scales(scale)}.items():
         source = Path(cache).resolve() / f"mimic4_{admissions}_{labs}"
         source.parent.mkdir(parents=True, exist_ok=True)
         synthesize("mimic4", source, admissions, labs)
@@ -104,6 +114,11 @@ def make_sources(
         counts = {"admissions": rows["hosp/admissions"], "labs": rows["hosp/labevents"]}
         found[name] = source, {"cases": 0, **counts, "ours": []}
     return found
+
+
+def scales(full: int) -> dict[str, int]:
+    """Return the scale of each size."""
+    return {name: round(full * part) for name, part in SIZES.items()}
 
 
 def of(source: Path) -> dict[str, Path]:
@@ -158,8 +173,8 @@ def run_loops(
         words: list[Word] = [source, source / "note_extract" / COHORT, out, "--mode", "extended"]
         words += ["--first", first, "--times", times]
         words += ["--indexes"] * with_indexes + ["--postgres"] * bool(address)
-        measure([*module, *words], {"PYTHONPATH": str(ORACLES.parent), **(address or {})})
-        loop = json.loads(times.read_text(encoding="utf-8"))
+        usage = measure([*module, *words], {"PYTHONPATH": str(ORACLES.parent), **(address or {})})
+        loop = {**json.loads(times.read_text(encoding="utf-8")), "peak_mb": usage.peak_mb}
         theirs = json.loads(out.read_text(encoding="utf-8"))["cases"]
         different = [case["hadm_id"] for case in theirs if cases.get(case["hadm_id"]) != case]
         if different:
@@ -180,6 +195,27 @@ def count_statements(workplace: Workplace) -> int:
     return sum(word.lower() not in UNCOUNTED for word in LOGGED.findall(text))
 
 
+def rows(engine: str, part: dict[str, Any]) -> Iterator[Ratio]:
+    """Return the rows of the table of all benchmarks."""
+    growth = [typical(part["sizes"][size]["ours"]) for size in SIZES]
+    ours = part["by_reference"]["wall_s"] - typical(part["sizes"][START_UP]["ours"], "wall_s")
+    loop = part["loops"][0]
+    each = loop["loop_s"] / loop["admissions"]
+    # What the server holds is not measured.
+    our_mb = 0.0 if "server" in part else part["by_reference"]["peak_mb"]
+    for beside, seconds, memory in (
+        (
+            "admission by admission (extrapolated)",
+            loop["prepare_s"] + each * part["cohort"],
+            loop.get("peak_mb", 0.0),
+        ),
+        ("practical_cdm_benchmark (recorded)", next(iter(RECORDED.values())), 0.0),
+    ):
+        what, n = f"CDM on {NAMES[engine]}", f"{part['cohort']:,} cases"
+        measured = "wall s beyond start-up"
+        yield Ratio(what, beside, n, measured, ours, seconds, our_mb, memory, growth)
+
+
 BENCHMARK = Benchmark(
     "cdm",
     "cdm",
@@ -189,6 +225,8 @@ BENCHMARK = Benchmark(
         "duckdb" if part == "duckdb" else "psycopg",
     ),
     under="engines",
+    constants={"recorded": RECORDED},
+    rows=rows,
 )
 
 if __name__ == "__main__":

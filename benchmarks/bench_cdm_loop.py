@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import CommandFailedError, Usage, function, measure
-from benchmarks.pages import Benchmark, say
+from benchmarks.pages import Benchmark, Ratio, largest, say, typical
 from benchmarks.warehouses import MEDEVAL, Workplace, synthesize
 
 LABS = 250  # laboratory rows of an admission, as `synth` has them by default
@@ -40,13 +41,16 @@ def loop(scale: int = 600, seed: int = 5, runs: int = 3) -> dict[str, Any]:
                 usages["all"].append(usage)
                 said.append(answers)
                 say(f"{way}, run {number}: {len(answers):,} cases, {usage}")
+        fewer = [max(1, len(said[0]) * part // 10) for part in (1, 2, 4)]
+        growth = [run(workplace.exports, folder / f"{few}", str(few))[0] for few in fewer]
     if len(said[0]) < 2 or any(answers != said[0] for answers in said):
         raise CommandFailedError(
             "Both ways do not say the same of every case, or there is one only: take a larger"
             " --scale."
         )
-    turns = sum(turns for _, turns in said[0].values())
-    return {"scale": scale, "seed": seed, "cases": len(said[0]), "turns": turns, "ways": ways}
+    turns, cases = sum(turns for _, turns in said[0].values()), len(said[0])
+    size = {"scale": scale, "seed": seed, "cases": cases, "turns": turns}
+    return {**size, "ways": ways, "growth": growth}
 
 
 def run(export: Path, folder: Path, first: str) -> tuple[Usage, Answers]:
@@ -71,12 +75,22 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def rows(_name: str, part: dict[str, Any]) -> Iterator[Ratio]:
+    """Return the row of the table of all benchmarks."""
+    ours, theirs = part["ways"]["ours"]["all"], part["ways"]["loop"]["all"]
+    growth = [*(each["user_s"] for each in part.get("growth", ())), typical(ours)]
+    figures = typical(ours), typical(theirs), largest(ours), largest(theirs)
+    n = f"{part['cases']:,} cases"
+    yield Ratio("run of CDM, demo model", "case by case", n, "user CPU s", *figures, growth)
+
+
 WAYS = {"ours": run, "loop": case_by_case}
 BENCHMARK = Benchmark(
     "cdm_loop",
     "cdm_loop",
     {"loop": loop},
     lambda part: ("medeval", "pydantic", "rapidfuzz"),
+    rows=rows,
 )
 
 if __name__ == "__main__":

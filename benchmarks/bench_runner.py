@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns
-from benchmarks.pages import Benchmark, say
+from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns, ratio
+from benchmarks.pages import Benchmark, Ratio, say
 
 if TYPE_CHECKING:
     from medeval.inference.types import Sample
@@ -30,9 +30,7 @@ def speed(
     requests: int = 1000, reply_ms: int = 50, concurrency: int = 64, runs: int = 5
 ) -> dict[str, Any]:
     """Both ways in turns, against an endpoint that takes its time."""
-    taken = in_turns(MODULE, reply_ms, requests, concurrency, runs)
-    size = {"requests": requests, "concurrency": concurrency, "reply_ms": reply_ms}
-    return {**size, "runs": taken}
+    return in_turns(MODULE, reply_ms, requests, concurrency, runs)
 
 
 def memory(concurrency: int = 64, few: int = 5_000, many: int = 50_000) -> dict[str, Any]:
@@ -109,11 +107,18 @@ def reply(body: bytes) -> bytes:
     return REPLY
 
 
+def rows(name: str, part: dict[str, Any]) -> Iterator[Ratio]:
+    """Return the row of the table of all benchmarks."""
+    if name == "speed":
+        yield ratio("asking", f"{part['items']:,} requests", part)
+
+
 BENCHMARK = Benchmark(
     "runner",
     "runner",
     {"speed": speed, "memory": memory},
     lambda part: PACKAGES,
+    rows=rows,
 )
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import json
 import resource
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import CommandFailedError, Usage, function
-from benchmarks.pages import Benchmark, say
+from benchmarks.pages import Benchmark, Ratio, largest, say
 
 RANDOM_SEED = 1
 DATA_SEED = 20231117
@@ -64,7 +64,15 @@ def task(name: str, runs: int = 3, iterations_of_baseline: int = 0) -> dict[str,
         for run in range(1, runs + 1):
             used.append(program("ours"))
             say(f"{name}, run {run}: {used[-1]}")
-        found: dict[str, Any] = {"ours": used, "floor": program("floor")}
+        # The largest is the whole; each writes what the comparison below reads, so it is the last.
+        growth = []
+        for part in (1, 2, 4):
+            few = folder / f"{part}"
+            few.mkdir()
+            for array, of in (("truth", truth), ("prediction", prediction)):
+                np.save(few / f"{array}.npy", of[: len(of) * part // 10])
+            growth.append(function("benchmarks.bench_scoring:ours", name, few))
+        found: dict[str, Any] = {"ours": used, "growth": growth, "floor": program("floor")}
         samples = np.load(folder / "ours.npy")
         difference = 0.0
         for kind in ("loop", "published"):
@@ -204,6 +212,25 @@ def load(folder: str) -> tuple[Array, Array]:
     return np.load(Path(folder) / "truth.npy"), np.load(Path(folder) / "prediction.npy")
 
 
+def rows(name: str, part: dict[str, Any]) -> Iterator[Ratio]:
+    """Return the row of the table of all benchmarks."""
+    size, loops = SIZES[name], part["loop"]
+    ours = min(run["user_s"] for run in part["ours"])
+    each = loops["loop_user_s"] / loops["iterations"]
+    theirs = loops["usage"]["user_s"] + each * (size["resamples"] - loops["iterations"])
+    yield Ratio(
+        f"scoring, {name}",
+        "scikit-learn loop (extrapolated)",
+        f"{size['rows']:,} rows, {size['resamples']:,} resamples",
+        "user CPU s",
+        ours,
+        theirs,
+        largest(part["ours"]),
+        loops["usage"]["peak_mb"],
+        [*(run["user_s"] for run in part.get("growth", ())), ours],
+    )
+
+
 BENCHMARK = Benchmark(
     "scoring",
     "scoring",
@@ -211,6 +238,7 @@ BENCHMARK = Benchmark(
     lambda part: [name for name in PACKAGES if find_spec(name.replace("scikit-learn", "sklearn"))],
     under="tasks",
     constants={"sizes": SIZES},
+    rows=rows,
 )
 
 if __name__ == "__main__":

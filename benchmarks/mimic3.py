@@ -1,31 +1,30 @@
 """Speed and memory of the MIMIC-III listfiles, beside a baseline measured in the same call.
 
-python -m benchmarks.mimic3                          # demo, copies and memory
+python -m benchmarks.mimic3                          # demo and copies
 python -m benchmarks.mimic3 --only demo --runs 5     # one part; the others are kept
 python -m benchmarks.mimic3 --render                 # the page, nothing is measured
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.copies import EVENTS
 from benchmarks.measuring import ORACLES, ROOT, Usage, function, measure
-from benchmarks.pages import Benchmark, say
-from benchmarks.warehouses import Workplace, postgres, synthesize, synthetic_rows
+from benchmarks.pages import Benchmark, Ratio, largest, say, typical
+from benchmarks.warehouses import Workplace, postgres
 
 SHARED = Path(os.environ.get("MEDEVAL_SHARED") or ROOT.parent / "shared")
 REAL = "MIMIC-III demo 1.4"
 DEMO = ROOT / "demo" / "mimic3"
-# MIMIC-III has 5,400 chart events a stay and 1.3 stays a patient.
-EVENTS_PER_STAY = 5_000
-STAYS_PER_PATIENT = 1.3
 # Of mimic3-benchmarks' own scripts, all stages together, measured once on 2 cores with Python 3.11
 # and pandas 1.5.3, on so many copies of the demo; no wall time where other work shared the machine.
 RECORDED = {
@@ -52,7 +51,7 @@ def copies(
     mimic3_demo: str = str(SHARED / "data" / "mimic3_demo"),
     runs: int = 3,
     copies: int = 10,
-    growth: tuple[int, ...] = (),
+    growth: tuple[int, ...] = (2, 4),
     cache: str = "",
 ) -> dict[str, Any]:
     """Both ways on copies of the small data set, and ours on one and on other numbers as well."""
@@ -73,38 +72,18 @@ def copies(
                 say(f"copies, run {run} of {runs}, {size or 'start-up'}: {point['ours'][-1]}")
             baseline.append(patient_by_patient(data[copies], folder / "listfiles"))
             say(f"copies, run {run} of {runs}, baseline: {baseline[-1]}")
+        workplace.build(MEDEVAL_MIMIC3_DIR=data[copies])
+        steps = folder / "steps.json"
+        function("benchmarks.event_profile:profile", workplace.folder, steps)
+        found = json.loads(steps.read_text(encoding="utf-8"))
     return {
         "data": name,
         **points[copies],
         "baseline": baseline,
+        "steps": found,
         **RECORDED.get((name, copies), {}),
         "start_up": points[0],
         "growth": [points[size] for size in sorted(points) if size],
-    }
-
-
-def memory(synthetic_events: int = 30_000_000, memory_limit: str = "2GB") -> dict[str, Any]:
-    """Much synthetic data with little memory, once."""
-    patients = max(20, round(synthetic_events / EVENTS_PER_STAY / STAYS_PER_PATIENT))
-    with tempfile.TemporaryDirectory(prefix="medeval-bench-") as temporary:
-        data = Path(temporary) / "synthetic"
-        synth = synthesize("mimic3", data, patients, EVENTS_PER_STAY)
-        rows = synthetic_rows(data)
-        say(f"memory: {rows['chartevents']:,} chart events of {patients:,} patients in {synth}")
-        limit = {"MEDEVAL_MEMORY_LIMIT": memory_limit}
-        workplace = Workplace(Path(temporary) / "memory", "mimic3", limit)
-        build = workplace.build(MEDEVAL_MIMIC3_DIR=data)
-        say(f"memory: build {build}")
-        export = workplace.export()
-        say(f"memory: export {export}")
-    return {
-        "events": sum(rows[table] for table in EVENTS),
-        "patients": patients,
-        "chart_events": rows["chartevents"],
-        "memory_limit": memory_limit,
-        "synth": synth,
-        "build": build,
-        "export": export,
     }
 
 
@@ -158,13 +137,32 @@ def defaults() -> dict[str, str]:
     return dict(re.findall(r"env_var\('(\w+)', '([^']*)'\)", text))
 
 
+def rows(name: str, part: dict[str, Any]) -> Iterator[Ratio]:
+    """Return the rows of the table of all benchmarks."""
+    if name != "copies":
+        return
+    growth = [typical(size["ours"]) for size in part["growth"] if size["copies"] in (1, 2, 4, 10)]
+    ours = (typical(part["ours"]), largest(part["ours"]))
+    n = f"{part['events']:,} events"
+    theirs = (typical(part["baseline"]), largest(part["baseline"]))
+    for beside, (seconds, memory) in (
+        ("patient by patient, pandas", theirs),
+        ("mimic3-benchmarks (recorded)", (part.get("recorded", {}).get("user_s", 0.0), 0.0)),
+    ):
+        if seconds:
+            yield Ratio(
+                "listfiles", beside, n, "user CPU s", ours[0], seconds, ours[1], memory, growth
+            )
+
+
 BENCHMARK = Benchmark(
     "mimic3",
     "listfiles",
-    {"demo": demo, "copies": copies, "memory": memory, "postgres": postgresql},
+    {"demo": demo, "copies": copies, "postgres": postgresql},
     lambda part: ("medeval", "dbt-core", "dbt-duckdb", "duckdb", "pandas"),
-    usual=("demo", "copies", "memory"),
+    usual=("demo", "copies"),
     constants={"defaults": defaults()},
+    rows=rows,
 )
 
 if __name__ == "__main__":

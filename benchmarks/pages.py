@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from inspect import signature
@@ -30,6 +30,41 @@ Part = Callable[..., dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
+class Ratio:
+    """A row of the table of all benchmarks.
+
+    Attributes:
+        what: is done.
+        beside: the baseline.
+        n: how much of what.
+        measure: whose figures these are, such as `user CPU s`.
+        ours: our figure; theirs: the baseline's.
+        our_mb: our peak memory; their_mb: the baseline's, 0 where it is not known.
+        growth: our figure at 1, 2, 4 and 10 times the smallest size; empty where there are none.
+    """
+
+    what: str
+    beside: str
+    n: str
+    measure: str
+    ours: float
+    theirs: float
+    our_mb: float
+    their_mb: float = 0.0
+    growth: Sequence[float] = ()
+
+
+def typical(runs: Iterable[Mapping[str, Any]], figure: str = "user_s") -> float:
+    """Return the median of a figure over runs."""
+    return float(median(run[figure] for run in runs))
+
+
+def largest(runs: Iterable[Mapping[str, Any]]) -> float:
+    """Return the peak memory over runs, in megabytes."""
+    return float(max(run["peak_mb"] for run in runs))
+
+
+@dataclasses.dataclass(frozen=True)
 class Benchmark:
     """What is measured, kept and shown together.
 
@@ -41,6 +76,8 @@ class Benchmark:
         usual: the parts that are measured where none is named; all if empty.
         under: the key that holds the parts in the file; the file itself if empty.
         constants: what the template needs beside the parts.
+        rows: the ratios of a part that is kept, by its name and figures.
+        takes_long: it is not among all benchmarks, and measured by itself only.
     """
 
     name: str
@@ -50,6 +87,8 @@ class Benchmark:
     usual: tuple[str, ...] = ()
     under: str = ""
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rows: Callable[[str, dict[str, Any]], Iterable[Ratio]] = lambda _name, _part: ()
+    takes_long: bool = False
 
     def results(self) -> dict[str, Any]:
         """Return the kept results; none where there is no file yet."""
@@ -67,9 +106,22 @@ class Benchmark:
 
     def markdown(self) -> str:
         """Return the section of the kept results."""
+        return rendered(self.section, parts=self._kept(), **self.constants)
+
+    def ratios(self) -> list[Ratio]:
+        """Return the rows of the kept results for the table of all benchmarks."""
+        return [row for name, part in self._kept().items() for row in self.rows(name, part)]
+
+    def measure(self, parts: Iterable[str], given: Mapping[str, Any] | None = None) -> None:
+        """Measure parts, all if none is named, with what is given in place of their defaults."""
+        for name in parts or self.parts:
+            part = self.parts[name]
+            wanted = signature(part).parameters.keys() & (given or {}).keys()
+            self.keep(name, part(**{key: (given or {})[key] for key in wanted}))
+
+    def _kept(self) -> dict[str, Any]:
         results = self.results()
-        parts = results.get(self.under, {}) if self.under else results
-        return rendered(self.section, parts=parts, **self.constants)
+        return results.get(self.under, {}) if self.under else results
 
     def main(self, description: str | None) -> None:
         """Run the command: measure what is asked for, keep it, show and write the page."""
@@ -93,9 +145,8 @@ class Benchmark:
         if any(given[name] < min(1, least) for name, least in numbers.items()):
             parser.error("numbers are counted from 1")
         try:
-            for name in () if given["render"] else given["only"] or self.usual or self.parts:
-                part = self.parts[name]
-                self.keep(name, part(**{key: given[key] for key in signature(part).parameters}))
+            if not given["render"]:
+                self.measure(given["only"] or self.usual, given)
         except CommandFailedError as error:
             sys.exit(str(error))
         # It knows every benchmark, this one too.

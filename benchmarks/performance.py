@@ -1,4 +1,4 @@
-"""The page of all measurements: a section for each benchmark.
+"""The page of all measurements: a table of their ratios, and a section for each benchmark.
 
 python -m benchmarks.performance    # the page, nothing is measured
 """
@@ -8,26 +8,42 @@ from __future__ import annotations
 from benchmarks import (
     bench_cdm,
     bench_cdm_loop,
+    bench_export,
     bench_judging,
+    bench_large,
     bench_runner,
     bench_scoring,
+    bench_start,
     mimic3,
 )
 from benchmarks.measuring import ROOT
 from benchmarks.pages import rendered, replace_text
 
 PAGE = ROOT / "docs" / "performance.md"
-BENCHMARKS = [
-    one.BENCHMARK
-    for one in (mimic3, bench_scoring, bench_cdm, bench_cdm_loop, bench_runner, bench_judging)
-]
+MODULES = (
+    mimic3,
+    bench_cdm,
+    bench_export,
+    bench_scoring,
+    bench_runner,
+    bench_judging,
+    bench_cdm_loop,
+    bench_start,
+    bench_large,
+)
+BENCHMARKS = [module.BENCHMARK for module in MODULES]
+
+
+def ratios() -> str:
+    """Return the table of all ratios."""
+    return rendered("ratios", rows=[row for one in BENCHMARKS for row in one.ratios()])
 
 
 def markdown() -> str:
     """Return the page of all kept results."""
     sections = [one.markdown().strip() for one in BENCHMARKS]
     titles = [section.split("\n", 1)[0].removeprefix("## ") for section in sections]
-    return rendered("performance", sections=sections, titles=titles)
+    return rendered("performance", table=ratios(), sections=sections, titles=titles)
 
 
 def write_page() -> None:

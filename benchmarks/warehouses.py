@@ -62,11 +62,11 @@ class Workplace:
             file.unlink()
         return self._dbt("build", sources, "--select", self._benchmark, *KINDS)
 
-    def export(self) -> Usage:
-        """Write what the models made to a new folder."""
+    def export(self, *words: Word) -> Usage:
+        """Write what the models made to a new folder; words are further flags."""
         shutil.rmtree(self.folder / "exports", ignore_errors=True)
         flags = ["--task", self._benchmark, "--as-built", "--out", f"{self.folder}/exports"]
-        return measure([*MEDEVAL, "export", *flags], self.settings, self.spill)
+        return measure([*MEDEVAL, "export", *flags, *words], self.settings, self.spill)
 
     def build_and_export(self, **sources: Path) -> Usage:
         """Go from raw files to exported ones."""

@@ -1,0 +1,55 @@
+"""Where the time of the one pass over the raw events goes, by DuckDB's own profile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+MODEL = "models/mimic3/events/int_mimic3__cleaned_events.sql"
+READING, CELLS, JOINS = "CSV read and unzipped", "cells read as numbers and times", "joins"
+RULES, WRITING = "values cleaned", "table written"
+
+
+def profile(folder: str, out: str) -> None:
+    """Run the model of a built warehouse once more, on one thread, and write seconds by step.
+
+    Args:
+        folder: of a `Workplace`, which has built the benchmark.
+        out: the JSON file.
+    """
+    query = Path(folder, "target", "compiled", "medeval", MODEL).read_text(encoding="utf-8")
+    plan = Path(out).with_suffix(".plan.json")
+    with duckdb.connect(f"{folder}/medeval.duckdb") as connection:
+        for setting in (
+            "threads = 1",
+            "preserve_insertion_order = false",
+            "disabled_optimizers = 'join_order,build_side_probe_side'",
+            "enable_profiling = 'json'",
+            f"profiling_output = '{plan}'",
+        ):
+            connection.execute(f"set {setting}")
+        connection.execute(f"create temp table cleaned_again as {query}")
+    seconds = dict.fromkeys((READING, CELLS, JOINS, RULES, WRITING), 0.0)
+    for step, timing in _steps(json.loads(plan.read_text(encoding="utf-8"))["operator"], False):
+        seconds[step] += timing
+    Path(out).write_text(json.dumps(seconds), encoding="utf-8")
+
+
+def _steps(operators: list[dict[str, Any]], is_of_source: bool) -> Iterator[tuple[str, float]]:
+    """Yield the step and the seconds of every operator; the sources are below the union."""
+    for operator in operators:
+        name = operator["name"].strip()
+        if name == "READ_CSV":
+            step = READING
+        elif name == "CREATE_TABLE_AS":
+            step = WRITING
+        elif is_of_source:
+            step = CELLS
+        else:
+            step = JOINS if "JOIN" in name else RULES
+        yield step, operator["timing"]
+        yield from _steps(operator.get("children", []), is_of_source or name == "UNION")
