@@ -90,7 +90,7 @@ def ratio(what: str, n: str, part: dict[str, Any]) -> Ratio:
         min(run["wall_s"] for run in loop),
         largest(run["usage"] for run in ours),
         largest(run["usage"] for run in loop),
-        [*(run["wall_s"] for run in part.get("growth", ())), fastest],
+        [*(run["wall_s"] for run in part["growth"]), fastest],
     )
 
 

@@ -207,7 +207,7 @@ def rows(engine: str, part: dict[str, Any]) -> Iterator[Ratio]:
         (
             "admission by admission (extrapolated)",
             loop["prepare_s"] + each * part["cohort"],
-            loop.get("peak_mb", 0.0),
+            loop["peak_mb"],
         ),
         ("practical_cdm_benchmark (recorded)", next(iter(RECORDED.values())), 0.0),
     ):

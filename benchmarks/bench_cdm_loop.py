@@ -78,7 +78,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def rows(_name: str, part: dict[str, Any]) -> Iterator[Ratio]:
     """Return the row of the table of all benchmarks."""
     ours, theirs = part["ways"]["ours"]["all"], part["ways"]["loop"]["all"]
-    growth = [*(each["user_s"] for each in part.get("growth", ())), typical(ours)]
+    growth = [*(each["user_s"] for each in part["growth"]), typical(ours)]
     figures = typical(ours), typical(theirs), largest(ours), largest(theirs)
     n = f"{part['cases']:,} cases"
     yield Ratio("run of CDM, demo model", "case by case", n, "user CPU s", *figures, growth)

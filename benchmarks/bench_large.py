@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.copies import EVENTS
 from benchmarks.pages import Benchmark, say
 from benchmarks.warehouses import Workplace, synthesize, synthetic_rows
 
@@ -20,6 +21,11 @@ STAYS_PER_PATIENT = 1.3
 # Of the synthetic admissions of one unit of scale, and laboratory rows of an admission.
 ADMISSIONS, LABS = 1.3, 420
 MILLION = 1_000_000
+# Of each kind of source what names its folder.
+VARIABLES = {
+    "mimic3": ("MEDEVAL_MIMIC3_DIR",),
+    "mimic4": ("MEDEVAL_MIMIC4_DIR", "MEDEVAL_MIMIC4_NOTE_DIR"),
+}
 
 
 def chart_events(
@@ -28,9 +34,8 @@ def chart_events(
     cache: str = "",
 ) -> dict[str, Any]:
     """MIMIC-III, from files to listfiles, once at each size."""
-    counted = ("chartevents", "labevents", "outputevents")
     scales = [max(20, round(rows / EVENTS_PER_STAY / STAYS_PER_PATIENT)) for rows in chart_events]
-    return measured("mimic3", "mimic3", scales, EVENTS_PER_STAY, counted, memory_limit, cache)
+    return measured("mimic3", "mimic3", scales, EVENTS_PER_STAY, EVENTS, memory_limit, cache)
 
 
 def laboratory_rows(
@@ -53,9 +58,6 @@ def measured(
     cache: str,
 ) -> dict[str, Any]:
     """Make the data, build and export them, once at each size, and at none of any size."""
-    variables = {"mimic3": ["MEDEVAL_MIMIC3_DIR"]}.get(
-        kind, ["MEDEVAL_MIMIC4_DIR", "MEDEVAL_MIMIC4_NOTE_DIR"]
-    )
     sizes = []
     with tempfile.TemporaryDirectory(prefix="medeval-bench-") as temporary:
         limit = {"MEDEVAL_MEMORY_LIMIT": memory_limit}
@@ -68,7 +70,7 @@ def measured(
             rows = synthetic_rows(data)
             found = {"scale": scale, "rows": sum(rows[table] for table in counted), "synth": synth}
             say(f"{benchmark}: {found['rows']:,} rows, made in {synth}")
-            build = workplace.build(**dict.fromkeys(variables, data))
+            build = workplace.build(**dict.fromkeys(VARIABLES[kind], data))
             say(f"{benchmark}: build {build}, spilled {build.spill_mb:,.0f} MB")
             export = workplace.export()
             say(f"{benchmark}: export {export}")

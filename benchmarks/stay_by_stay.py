@@ -25,7 +25,7 @@ ROWS = """
 
 
 def write(warehouse: str, out: str) -> None:
-    """Write `out`/root/<partition>/<subject>/episode<n>_timeseries.csv of every stay."""
+    """Write the time series of every stay where the export has them."""
     with duckdb.connect(warehouse, read_only=True) as connection:
         for partition, subject, episode, stay in connection.execute(STAYS).fetchall():
             rows = connection.execute(ROWS, [stay]).df()
