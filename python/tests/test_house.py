@@ -62,7 +62,10 @@ def test_a_model_is_one_sql_for_all_engines(path: Path) -> None:
     sql = without_comments(path.read_text(encoding="utf-8")).lower()
     assert "target." not in sql, "differences between engines belong in macros/engines"
     assert not re.search(r"::|\bqualify\b|group by all|select distinct on", sql)
-    assert sql.rstrip().endswith(("select * from final", "select * from typed", "from excluded"))
+    if path.parent.name == "staging":
+        assert "with" not in sql.split(), "PostgreSQL would read every cell of a row before any"
+    else:
+        assert sql.rstrip().endswith(("select * from final", "from excluded"))
 
 
 @pytest.mark.parametrize("path", PORTABLE_FILES, ids=names(PORTABLE_FILES))

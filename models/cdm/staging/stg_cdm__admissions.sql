@@ -1,13 +1,5 @@
-with source as (
-    select * from {{ source('mimic4_hosp', 'admissions') }}
-),
-
-typed as (
-    select
-        {{ read_integer('mimic4_hosp.admissions', 'subject_id') }} as subject_id,
-        {{ read_integer('mimic4_hosp.admissions', 'hadm_id') }} as hadm_id,
-        {{ read_timestamp('mimic4_hosp.admissions', 'admittime') }} as admittime
-    from source
-)
-
-select * from typed
+select
+    {{ read_integer('mimic4_hosp.admissions', 'subject_id') }} as subject_id,
+    {{ read_integer('mimic4_hosp.admissions', 'hadm_id') }} as hadm_id,
+    {{ read_timestamp('mimic4_hosp.admissions', 'admittime') }} as admittime
+from {{ source('mimic4_hosp', 'admissions') }}

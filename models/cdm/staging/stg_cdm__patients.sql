@@ -1,14 +1,6 @@
-with source as (
-    select * from {{ source('mimic4_hosp', 'patients') }}
-),
-
-typed as (
-    select
-        {{ read_integer('mimic4_hosp.patients', 'subject_id') }} as subject_id,
-        {{ read_cell('gender') }} as gender,
-        {{ read_integer('mimic4_hosp.patients', 'anchor_age') }} as anchor_age,
-        {{ read_integer('mimic4_hosp.patients', 'anchor_year') }} as anchor_year
-    from source
-)
-
-select * from typed
+select
+    {{ read_integer('mimic4_hosp.patients', 'subject_id') }} as subject_id,
+    {{ read_cell('gender') }} as gender,
+    {{ read_integer('mimic4_hosp.patients', 'anchor_age') }} as anchor_age,
+    {{ read_integer('mimic4_hosp.patients', 'anchor_year') }} as anchor_year
+from {{ source('mimic4_hosp', 'patients') }}

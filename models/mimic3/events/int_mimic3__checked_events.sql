@@ -4,7 +4,7 @@ with events as (
     select * from {{ ref('int_mimic3__events') }}
 ),
 
-cohort as (
+cohort as {{ materialized(false) }} (
     select * from {{ ref('int_mimic3__cohort') }}
 ),
 

@@ -1,17 +1,9 @@
-with source as (
-    select * from {{ source('mimic3', 'chartevents') }}
-),
-
-typed as (
-    select
-        {{ read_integer('mimic3.chartevents', 'subject_id') }} as subject_id,
-        {{ read_integer('mimic3.chartevents', 'hadm_id') }} as hadm_id,
-        {{ read_integer('mimic3.chartevents', 'icustay_id') }} as icustay_id,
-        {{ read_integer('mimic3.chartevents', 'itemid') }} as itemid,
-        {{ read_timestamp('mimic3.chartevents', 'charttime') }} as charttime,
-        {{ read_text('value') }} as value,
-        {{ read_text('valueuom') }} as valueuom
-    from source
-)
-
-select * from typed
+select
+    {{ read_integer('mimic3.chartevents', 'subject_id') }} as subject_id,
+    {{ read_integer('mimic3.chartevents', 'hadm_id') }} as hadm_id,
+    {{ read_integer('mimic3.chartevents', 'icustay_id') }} as icustay_id,
+    {{ read_integer('mimic3.chartevents', 'itemid') }} as itemid,
+    {{ read_timestamp('mimic3.chartevents', 'charttime') }} as charttime,
+    {{ read_text('value') }} as value,
+    {{ read_text('valueuom') }} as valueuom
+from {{ source('mimic3', 'chartevents') }}
