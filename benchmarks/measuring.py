@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -71,10 +72,8 @@ def measure(
     Raises:
         CommandFailedError: it ended with another status than 0.
     """
-    import psutil
-
     words = [str(word) for word in command]
-    held = psutil.Process().memory_info().rss * 1.02
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     process = subprocess.Popen(  # noqa: S603  the benchmark's own commands
         words,
@@ -100,8 +99,8 @@ def measure(
     if process.returncode:
         told = output[-2000:].decode(errors="replace")
         raise CommandFailedError(f"`{' '.join(words)}` ended with {process.returncode}:\n{told}")
-    # A child's maximum starts from what its parent held at the fork, which says nothing of it.
-    most = used.ru_maxrss * 1024 if used.ru_maxrss * 1024 > held else 0
+    # A child's maximum starts from that of its parent, which says nothing of it.
+    most = used.ru_maxrss * 1024 if used.ru_maxrss > held else 0
     memory = max(most, peaks["memory"]) / MEGABYTE
     return Usage(wall, used.ru_utime, used.ru_stime, memory, peaks["folder"] / MEGABYTE)
 

@@ -11,6 +11,7 @@ from benchmarks import (
     bench_export,
     bench_judging,
     bench_large,
+    bench_postgres,
     bench_runner,
     bench_scoring,
     bench_start,
@@ -30,6 +31,7 @@ MODULES = (
     bench_cdm_loop,
     bench_start,
     bench_large,
+    bench_postgres,
 )
 BENCHMARKS = [module.BENCHMARK for module in MODULES]
 
