@@ -32,12 +32,14 @@ def os_error_as(sentence: str, file: object = "") -> Iterator[None]:
         raise UserError(told.replace("{why}", error.strerror or str(error))) from error
 
 
-def first_fault(error: ValidationError) -> str:
-    """Return the first field that is not of its form, and why.
+def faults_of(error: ValidationError) -> str:
+    """Return the first three fields that are not of their form, and why.
 
-    What stands in the field is left out: it may be a key, or text of a patient.
+    What stands in a field is left out: it may be a key, or text of a patient.
     """
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    is_object = first["type"] == "model_type"  # in words of its own it names classes of ours
-    why = "Input should be an object" if is_object else first["msg"]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), why)))
+    told = []
+    for fault in error.errors(include_input=False, include_url=False, include_context=False):
+        is_object = fault["type"] == "model_type"  # in words of its own it names classes of ours
+        why = "Input should be an object" if is_object else fault["msg"]
+        told.append(": ".join(filter(None, (".".join(map(str, fault["loc"])), why))))
+    return "; ".join([*told[:3], *([f"and {len(told) - 3} more"] if told[3:] else [])])

@@ -42,7 +42,7 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     choices = fields_of(task)[key].get("enum")
     if isinstance(choices, list) and choices:
         return {key: choices[0]}
-    text = "\n".join(text_of(value) for value in shown_input(task, row).values())
+    text = "\n".join(text_of(value) for value in shown_input(task)(row).values())
     sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
     if task.task_type is TaskType.SUMMARIZATION:
         return {key: " ".join(sentences[:_LEADING_SENTENCES])}

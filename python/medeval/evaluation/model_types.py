@@ -211,8 +211,9 @@ class ChatModel(LoadedModel):
         schema = task_prompts.response_format_for(task) if self._json_schema else None
         form = {"response_format": schema} if schema else {}
         found: dict[str, tuple[Sample, list[int]]] = {}
+        messages_of = task_prompts.messages_for(task)
         for place, row in enumerate(call.rows):
-            messages = task_prompts.messages_for(task, row)
+            messages = messages_of(row)
             key = digest([messages, form])[:32]
             item = Sample(key, messages, call.data_class, parameters=form)
             found.setdefault(key, (item, []))[1].append(place)
@@ -357,10 +358,10 @@ class HuggingFaceModel(LoadedModel):
             prompt = self._texts(row)[0]
         elif self._tokenizer.chat_template:
             prompt = self._tokenizer.apply_chat_template(
-                messages_for(task, row), tokenize=False, add_generation_prompt=True
+                messages_for(task)(row), tokenize=False, add_generation_prompt=True
             )
         else:
-            prompt = "\n\n".join([*(one["content"] for one in messages_for(task, row)), ""])
+            prompt = "\n\n".join([*(one["content"] for one in messages_for(task)(row)), ""])
         (text,) = self._generated([prompt], shows_prompt=True)
         read: Row = {}
         if task:

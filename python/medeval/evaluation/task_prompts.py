@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -50,48 +50,53 @@ _FIELDS: Mapping[str, Row] = {
 }
 
 
-def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the conversation in which a model is asked for the output of one row.
+def messages_for(task: MedicalTask) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+    """Return what makes a row the conversation in which a model is asked for its output.
+
+    It takes an input, or a row of a data set, nested or flat, of which only the input is shown.
+    Keys that give the answer away are left out unless the input schema names them. Of a row with
+    nothing to show it raises a ValueError.
 
     Args:
         task: says what is asked; its examples stand before the question, with their answers.
-        row: an input, or a row of a data set, nested or flat, of which only the input is shown.
-            Keys that give the answer away are left out unless the input schema names them.
-
-    Raises:
-        ValueError: there is nothing to show.
     """
-    shown = shown_input(task, row)
-    if not shown:
-        raise ValueError(f"{task.task_id}: an input with nothing in it cannot be asked about")
-    system = task.system_prompt
+    shown_of, form, system = shown_input(task), _form(task), task.system_prompt
     if system is None:
         parts = [_TOLD["instructions"][task.task_type], task.description.strip(), _TOLD["language"]]
         system = "\n".join(part for part in parts if part)
-    messages = [{"role": "system", "content": system}] if system.strip() else []
+    before = [("system", system)] if system.strip() else []
     for example, answer in zip(*task.examples(), strict=True):
-        question = _question(task, shown_input(task, example))
-        messages += [
-            {"role": "user", "content": question},
-            {"role": "assistant", "content": _example_reply(task, answer)},
-        ]
-    return [*messages, {"role": "user", "content": _question(task, shown)}]
+        before.append(("user", _question(task, shown_of(example), form)))
+        before.append(("assistant", _example_reply(task, answer)))
+
+    def messages(row: Mapping[str, Any]) -> list[dict[str, str]]:
+        if not (shown := shown_of(row)):
+            raise ValueError(f"{task.task_id}: an input with nothing in it cannot be asked about")
+        said = [*before, ("user", _question(task, shown, form))]
+        return [{"role": role, "content": content} for role, content in said]
+
+    return messages
 
 
-def _question(task: MedicalTask, shown: Row) -> str:
+def _form(task: MedicalTask) -> str:
+    """Return the words in which a task asks for the form of the reply."""
+    if task.task_type == MULTIPLE_CHOICE:
+        form: str = _TOLD["choices"]["several" if getattr(task, "several", False) else "one"]
+        return form
+    fields = fields_of(task)
+    count = "this key" if len(fields) == 1 else "these keys"
+    lines = [f"Reply with one JSON object that has {count}, and nothing else:"]
+    return "\n".join(
+        [*lines, *(f"- {json.dumps(key)}: {one['description']}" for key, one in fields.items())]
+    )
+
+
+def _question(task: MedicalTask, shown: Row, form: str) -> str:
     """Return an input as the task puts it: by its own template, or each key under its title."""
     texts = {key: _text(value) for key, value in shown.items()}
-    if task.task_type == MULTIPLE_CHOICE:
-        if "options" in shown:
-            lettered = zip(LETTERS, options_of(shown["options"])[0], strict=False)
-            texts["options"] = "\n".join(f"{letter}. {option}" for letter, option in lettered)
-        form = _TOLD["choices"]["several" if getattr(task, "several", False) else "one"]
-    else:
-        fields = fields_of(task)
-        count = "this key" if len(fields) == 1 else "these keys"
-        lines = [f"Reply with one JSON object that has {count}, and nothing else:"]
-        lines += [f"- {json.dumps(key)}: {one['description']}" for key, one in fields.items()]
-        form = "\n".join(lines)
+    if task.task_type == MULTIPLE_CHOICE and "options" in shown:
+        lettered = zip(LETTERS, options_of(shown["options"])[0], strict=False)
+        texts["options"] = "\n".join(f"{letter}. {option}" for letter, option in lettered)
     if task.prompt:
         values = {**texts, "form": form}
         return PLACE.sub(
@@ -179,16 +184,22 @@ def _letters(text: str, options: Sequence[str], key: str) -> Row | None:
     return {key: ", ".join([*found.letters, *found.unknown])} if found.is_read else None
 
 
-def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
-    """Return what a model may see of a row; see `messages_for`."""
-    nested = row.get("input")
-    values = nested if isinstance(nested, Mapping) else row
+def shown_input(task: MedicalTask) -> Callable[[Mapping[str, Any]], Row]:
+    """Return what makes a row that which a model may see of it; see `messages_for`."""
     hidden = set(_NEVER_SHOWN) - named_keys(task.schemas()[0])
-    return {
-        key: value
-        for key, value in task.without_answers(values).items()
-        if key not in hidden and value is not None and _text(value).strip()
-    }
+    gives_it_away = task.answer_keys()
+
+    def shown(row: Mapping[str, Any]) -> Row:
+        nested = row.get("input")
+        values = nested if isinstance(nested, Mapping) else row
+        kept = {key: value for key, value in values.items() if key not in hidden}
+        return {
+            key: value
+            for key, value in kept.items()
+            if not gives_it_away(key) and value is not None and _text(value).strip()
+        }
+
+    return shown
 
 
 def fields_of(task: MedicalTask) -> dict[str, Row]:

@@ -34,7 +34,7 @@ from urllib.request import getproxies, proxy_bypass
 import idna
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from medeval.errors import UserError, first_fault
+from medeval.errors import UserError, faults_of
 from medeval.files import not_written, sha256
 from medeval.inference.openai_replies import keep_bounded
 from medeval.inference.types import CREDENTIALED, OPEN, Request
@@ -223,7 +223,7 @@ def read_form(
     try:
         return form.model_validate(load(path.read_text(encoding="utf-8"), parse_float=Decimal))
     except ValidationError as error:
-        raise UserError(f"{path}: {first_fault(error)}.") from None
+        raise UserError(f"{path}: {faults_of(error)}.") from None
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except ValueError as error:

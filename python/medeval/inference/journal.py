@@ -22,7 +22,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from medeval.errors import UserError, first_fault, os_error_as
+from medeval.errors import UserError, faults_of, os_error_as
 from medeval.files import (
     end_of_whole_lines,
     hold,
@@ -344,7 +344,7 @@ def _checked(path: Path, number: int, text: bytes) -> Line:
         is_whole = {"error", required} & read.model_fields_set
         fault = "" if is_whole else f"{required}: Field required"
     except ValidationError as error:
-        fault = first_fault(error)
+        fault = faults_of(error)
     except (ValueError, RecursionError):
         fault = "no JSON"
     if fault:

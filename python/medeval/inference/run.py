@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
 
-from medeval.errors import UserError, first_fault, os_error_as
+from medeval.errors import UserError, faults_of, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent, spent_by
 from medeval.inference.errors import Kind, RetryPolicy
@@ -341,7 +341,7 @@ def read_file(path: Path, kind: type[File]) -> File:
         return kind.model_validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
         raise UserError(
-            f"{path} is not the record of a run ({first_fault(error)}). Put it back as it was, or"
+            f"{path} is not the record of a run ({faults_of(error)}). Put it back as it was, or"
             " choose another folder."
         ) from None
 

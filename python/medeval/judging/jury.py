@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from medeval.errors import UserError, first_fault
+from medeval.errors import UserError, faults_of
 from medeval.inference.guard import DataUseGuard, is_loopback
 from medeval.inference.types import Model, Sample
 from medeval.judging.rubric import Rubric
@@ -220,7 +220,7 @@ class Jury(BaseModel, extra="forbid", frozen=True):
         try:
             made = Jury.model_validate({**dict(self), **fields, "folder": "."})
         except ValidationError as error:
-            raise UserError(f"{first_fault(error)}.") from None
+            raise UserError(f"{faults_of(error)}.") from None
         return made.model_copy(update={"folder": fields.get("folder", self.folder)})
 
     def who_judges(self) -> tuple[Any, ...]:

@@ -145,7 +145,7 @@ class MedicalTask(Document, extra="allow"):
         """Return the input and the output schema, the type's default for one that is empty."""
         return ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
 
-    def _answer_keys(self) -> Callable[[str], bool]:
+    def answer_keys(self) -> Callable[[str], bool]:
         """Return what tells whether a key gives the answer away, so that no model may see it.
 
         That do the keys that the output schema names, the type's usual output and the usual names
@@ -164,7 +164,7 @@ class MedicalTask(Document, extra="allow"):
 
     def without_answers(self, row: Mapping[str, Any]) -> Row:
         """Return an input without the keys that give the answer away."""
-        gives_it_away = self._answer_keys()
+        gives_it_away = self.answer_keys()
         return {key: value for key, value in row.items() if not gives_it_away(key)}
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
@@ -203,7 +203,7 @@ class MedicalTask(Document, extra="allow"):
         inputs: list[Row] = []
         expected: list[Row] = []
         both_name = set.intersection(*map(named_keys, self.schemas()))
-        gives_it_away = self._answer_keys()
+        gives_it_away = self.answer_keys()
         given: Any
         for index, row in enumerate(rows):
             if is_nested(row):

@@ -190,8 +190,9 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         """See `Task`."""
         form = response_format_for(self.task) if self.options.json_schema else None
         asked = {} if form is None else {"response_format": form}
+        messages_of = messages_for(self.task)
         for index, row in enumerate(self._pairs[0][:limit]):
-            messages = messages_for(self.task, row)
+            messages = messages_of(row)
             for sample in range(self.options.samples):
                 yield Sample(str(index), messages, self.task.data_class, sample, asked)
 

@@ -34,7 +34,7 @@ QA = task_of("qa")
 
 
 def prompt(task: MedicalTask, row: Row) -> str:
-    messages = messages_for(task, row)
+    messages = messages_for(task)(row)
     assert [one["role"] for one in messages] in (["system", "user"], ["user"])
     return "\n".join(one["content"] for one in messages)
 
@@ -66,7 +66,7 @@ def test_a_prompt_shows_what_it_may(
 @pytest.mark.parametrize(("kind", "fields", "row", "said"), TABLES["conversations"])
 def test_examples_stand_before_questions(kind: str, fields: Row, row: Row, said: list[str]) -> None:
     task = TASK_CLASSES[kind]("t", inputs=[row], **fields)
-    messages = messages_for(task, row)
+    messages = messages_for(task)(row)
     roles = [one["role"] for one in messages if one["role"] != "system"]
     assert roles == ["user", "assistant", "user"]
     assert len(messages) == len(said)
@@ -91,7 +91,7 @@ def test_a_prompt_without_a_form_takes_the_reply_as_the_answer() -> None:
 
 def test_an_input_with_nothing_to_show_is_an_error() -> None:
     with pytest.raises(ValueError, match="t: an input with nothing in it"):
-        messages_for(QA, {"question": " ", "answer": "yes"})
+        messages_for(QA)({"question": " ", "answer": "yes"})
     assert TASK_PROMPT_VERSION == "task-1"
 
 
