@@ -1,24 +1,27 @@
-"""The scores of one case: what an answer and the calls before it are worth."""
+"""What an answer and the calls before it are worth, and means of that over cases."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from cdm_cases import Calls, ask, case, facts, image, names, records, scored, table
+from cdm_cases import Calls, ask, case, facts, image, records, scored, table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.models.clinical_case import PATHOLOGIES
-from medeval.tasks.cdm.demo import best_scores, oracle_answer, oracle_calls
+from medeval.tasks.cdm.demo import best_scores
 from medeval.tasks.cdm.facts import LabNames, read_lab_tests
-from medeval.tasks.cdm.scores import COUNTS, SCORES, score_case
+from medeval.tasks.cdm.scores import COUNTS, SCORES, CaseScore, means, score_case
 from medeval.tasks.cdm.scores_v1 import as_json
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import Toolbox
+from medeval.tasks.task import Method
 
 ANSWER = FinalAnswer("appendicitis", ())
 RULES = table("cdm_scores")
@@ -115,23 +118,6 @@ def test_scores_stay_within_their_scales_and_asking_once_more_takes_no_point_awa
     assert all(after[name] >= score["scores"][name] for name in after)
 
 
-@pytest.mark.parametrize("pathology", PATHOLOGIES)
-def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> None:
-    every = [
-        ["x", code]
-        for treatment in facts().treatments[pathology]
-        for code in sorted(treatment.icd_9 or treatment.icd_10)[:1]
-    ]
-    of = case(of="bare", pathology=pathology, treatments=every, diagnoses=["biliary"])
-    calls = records(Toolbox(of, facts(), names()), oracle_calls(of, facts()))
-    told = oracle_answer(of, facts())
-    answer = FinalAnswer(told["final_diagnosis"], tuple(told["treatment"]))
-    score = score_case(of, answer, calls, facts())
-    assert score["scores"] == best_scores(pathology, facts())
-    assert all(score["answers"]["Treatment Required"].values())
-    assert score["counts"] == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
-
-
 # Lines of the golden file; a shorter one proves less.
 N_SCORES = 183
 
@@ -153,3 +139,48 @@ def test_scores_of_version_1_are_the_reference_s(shared: Path) -> None:
         ), golden
         # A record is kept as JSON between the run and the score.
         assert json.loads(json.dumps(calls)) == calls
+
+
+# Means over cases
+
+
+RIGHT, WRONG = (scored(case(of="bare"), diagnosis=one) for one in ("appendicitis", "gastritis"))
+
+
+def of_run(outcomes: Sequence[bool | None]) -> list[CaseScore | None]:
+    """Cases that are right, wrong, or failed."""
+    return [None if one is None else RIGHT if one else WRONG for one in outcomes]
+
+
+def made(scores: Sequence[CaseScore | None], n_iters: int = 50, seed: int = 0) -> dict[str, Any]:
+    return means(scores, [*SCORES, "Tool Calls"], Method(n_iters=n_iters, seed=seed))
+
+
+@pytest.mark.parametrize("row", table("cdm_means"))
+def test_failures_stay_in_the_denominator_and_are_shown_both_ways(row: dict[str, Any]) -> None:
+    outcomes = row["outcomes"]
+    if isinstance(outcomes, dict):
+        outcomes = [True] * outcomes["right"] + [False] * outcomes["wrong"]
+    score = row.get("score", "Diagnosis")
+    found = made(of_run(outcomes), row.get("n_iters", 50))[score]
+    assert {name: found[name] for name in row["is"]} == pytest.approx(row["is"], abs=1e-6)
+    if found["low"] is not None:
+        assert 0 <= found["low"] <= found["mean"] <= found["high"] <= 1
+
+
+def test_the_seed_makes_the_intervals_of_points() -> None:
+    every = facts().treatments["appendicitis"]
+    codes = [["x", code] for one in every for code in sorted(one.icd_9 or one.icd_10)[:1]]
+    of = case(of="bare", treatments=codes)
+    names = [one.name for one in every]
+    scores = [scored(of, treatment=names[: number % 3]) for number in range(8)]
+    first, again, other = (made(scores, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first["Treatment Requested"] != other["Treatment Requested"]
+    assert first["Diagnosis"] == other["Diagnosis"]
+
+
+@given(st.lists(st.sampled_from([True, False, None]), max_size=12), st.integers(0, 99))
+def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: int) -> None:
+    scores = of_run(outcomes)
+    assert made(scores) == made(Random(seed).sample(scores, len(scores)))

@@ -1,21 +1,39 @@
-"""The task CDM: what a score is made of, and what is said beside it."""
+"""The task CDM: what a score is made of, what is said beside it, and the built-in models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cdm_bedside import export_of
-from cdm_cases import case, facts
+from builds import Build
+from cdm_bedside import MARKS, export_of, leaks
+from cdm_cases import case, facts, names
 
-from medeval.inference.types import Outcome
-from medeval.tasks.cdm.run_scores import Transcript, order_sensitivity, score_of, scored
+from medeval.inference.errors import Failure
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Episode, Outcome, Reply, Request, body_of
+from medeval.models.clinical_case import ClinicalCase, read_case
+from medeval.tasks.cdm.demo import MODEL, reply_to
+from medeval.tasks.cdm.episode import ToolEpisode
+from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, read_lab_tests
+from medeval.tasks.cdm.full_information import FullInformation
+from medeval.tasks.cdm.run_scores import (
+    Transcript,
+    order_sensitivity,
+    read_transcripts,
+    score_of,
+    scored,
+)
 from medeval.tasks.cdm.scores import DIAGNOSIS
-from medeval.tasks.cdm.task import CdmTask
+from medeval.tasks.cdm.task import CdmOptions, CdmTask
 from medeval.tasks.cdm.text_protocol import FinalAnswer
+from medeval.tasks.cdm.tools import TOOLS
 from medeval.tasks.registry import start
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
@@ -72,3 +90,72 @@ def test_a_limit_is_asked_for_again_and_chance_is_of_one_pathology(tmp_path: Pat
         assert CdmTask.resume(record, {}).options.context_limit == limit
     # Of the six ordered pairs of cases two are of one pathology.
     assert task.chance() == pytest.approx(1 / 3)
+
+
+# The demo model: shown nothing that it may not see
+
+
+MODES = ("native", "text", "full_information")
+
+
+class Listening(PythonModel):
+    """The demo model, and what it was asked."""
+
+    def __init__(self, gate: DataUseGuard) -> None:
+        super().__init__(lambda item: reply_to(item.messages, item.parameters), MODEL, gate)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def ask(self, request: Request) -> Reply | Failure:
+        self.asked.append((request.item.id, body_of(request, request.all_parameters)))
+        return await super().ask(request)
+
+
+Ran = tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]
+
+
+def run(folder: Path, of: list[ClinicalCase], mode: Any = "native", **known: Any) -> Ran:
+    folder.mkdir(exist_ok=True)
+    model = Listening(DataUseGuard({}, folder / AUDIT))
+    episodes: Iterable[Episode] = map(FullInformation, of)
+    if mode != "full_information":
+        options = CdmOptions(tool_protocol=mode, tools=known.pop("enabled", TOOLS))
+        given = {"facts": facts(), "names": names(), "options": options, **known}
+        episodes = [ToolEpisode(one, **given) for one in of]
+    place = Run(folder, settings_of(model, PROMPT_VERSION), model)
+    assert place.execute(episodes, RunConfig()).stopped == ""
+    return read_transcripts(folder, of), model.asked
+
+
+@pytest.fixture(scope="module")
+def demo_export(demo_cdm: Build) -> Path:
+    return demo_cdm.export("--extended")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_truth_person_nor_name_of_the_disease_is_sent(
+    tmp_path: Path, demo_export: Path, mode: str
+) -> None:
+    text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")
+    of = [read_case(line, str(number)) for number, line in enumerate(text.split("\n")) if line]
+    tests = LabNames(read_lab_tests(demo_export / "lab_test_mapping.json"), facts().labs)
+    # The criteria are left out: they name every disease, as the model asks for one.
+    seen = {"names": tests, "enabled": TOOLS[:3]}
+    transcripts, asked = run(tmp_path / "true", of, mode, **seen)
+    assert {one.pathology for one in of} >= {"appendicitis", "pancreatitis"}
+    assert {one.outcome for one in transcripts} == {Outcome.ANSWERED}
+    for one in of:
+        sent = [body for name, body in asked if name == str(one.hadm_id)]
+        assert sent
+        assert leaks(sent, one, marks=[str(one.hadm_id)]) == []
+    # Whoever the patient is and whatever was found in the end, the model is asked the same.
+    marked = case()
+    told = {"demographics": marked.demographics, "ground_truth": marked.ground_truth}
+    others = [one.model_copy(update={"pathology": "cholecystitis", **told}) for one in of]
+    _, asked_of_others = run(tmp_path / "other", others, mode, **seen)
+    # Cases go on side by side: each has an order of its own.
+    assert sorted(asked_of_others, key=itemgetter(0)) == sorted(asked, key=itemgetter(0))
+    assert leaks([body for _, body in asked], of[0], marks=MARKS[:7]) == []
+    # The marks of the case made by hand are seen where they stand.
+    _, asked = run(tmp_path / "marked", [marked], mode, enabled=TOOLS[:3])
+    assert leaks([body for _, body in asked], marked) == []
+    assert leaks([marked.as_json()], marked) != []

@@ -210,15 +210,3 @@ def test_judges_and_their_mean_are_compared_with_people(tmp_path: Path) -> None:
         assert (row["answers"], row["exact"]["value"]) == (answers, share), row
     for criterion in ("accuracy", "reward"):
         assert rows[criterion, "mild", "raters' mean"]["within_1"]["value"] == 1.0
-
-
-def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:
-    scores = array([[1, 2, 1], [2, 2, 3], [4, 5, 5], [3, 1, NAN], [5, 4, NAN], [2, 3, NAN]])
-    found = agreement_of(scores, [(0, 1), (0, 2)], 0)["quadratic_kappa"]
-    first, second = (
-        cohen_kappa_score(scores[:n, 0], scores[:n, k], weights="quadratic", labels=range(1, 6))
-        for n, k in ((6, 1), (3, 2))
-    )
-    assert found["value"] == pytest.approx((6 * first + 3 * second) / 9)
-    assert found["n"] == 6
-    assert found["low"] <= found["value"] <= found["high"]

@@ -113,11 +113,6 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
     assert (report["exit_code"], report["warnings"]) == (0, [])
 
 
-def test_the_rule_has_nothing_to_say_without_a_reference(tmp_path: Path) -> None:
-    report = audit(judging(subjects(2), [Judge("local")], tmp_path), parts=["reference"])
-    assert (report["effects"], report["exit_code"]) == ([], 0)
-
-
 def test_the_example_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project_root: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -80,24 +79,6 @@ def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_
     # A judge that repeats the prompt, or its sample, has not graded.
     for repeated in (text, json.dumps(members)):
         assert read_verdict(repeated, RUBRIC).status == "failed"
-
-
-def test_the_marks_are_the_same_after_a_restart_and_differ_between_requests() -> None:
-    def code(of: Subject, sample: int = 0, seed: int = 0) -> str:
-        return marker_in(JudgePrompt(RUBRIC, seed=seed).messages(of, sample))
-
-    one = subject("one")
-    assert re.fullmatch(r"VERDICT-[0-9a-f]{16}", code(one))
-    assert code(subject("one")) == code(one)
-    others = [code(subject("two")), code(one, sample=1), code(one, seed=1)]
-    others += [code(subject("one", "another plan")), code(subject("one", sample=1))]
-    assert len({*others, code(one)}) == 6
-
-
-def test_thinking_never_reaches_a_judge() -> None:
-    thought = subject("one", "<think>secret doubts</think>the plan")
-    assert "secret" not in text_of(PROMPT, thought)
-    assert blocks_in(PROMPT.messages(thought, 0))["answer"] == "the plan"
 
 
 VARIANTS = {one.name: one for one in (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)}

@@ -28,7 +28,6 @@ from tables import refused, table
 
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.judging.prompt import NO_REFERENCE
-from medeval.judging.rubric import shipped_rubric, shipped_rubrics
 
 TABLES = table("judging")
 # By kind: what a judge says to one answer, ask by ask, and what becomes of it.
@@ -134,19 +133,6 @@ def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Judge(base_url="http://c/v1").endpoint == "http://c/v1"
     # What a record keeps is the address of when the judge was named.
     assert jury_of(["m"]).judges[0].base_url == "http://b/v1"
-
-
-@pytest.mark.parametrize("name", shipped_rubrics())
-def test_the_rule_gives_the_oracle_most_and_a_stranger_least(tmp_path: Path, name: str) -> None:
-    reference = "Laparoscopic appendectomy today, antibiotics before the incision."
-    answers = (reference, "Laparoscopic appendectomy today", "Zzz qqq", " ")
-    listed = [subject(answer, answer, reference=reference) for answer in answers]
-    results = judging(listed, [Judge("local")], tmp_path, shipped_rubric(name)).run()
-    oracle, half, stranger, empty = results.subjects
-    assert set(oracle.scores.values()) == {5.0}
-    assert set(stranger.scores.values()) == {1.0}
-    assert oracle.reward == 1.0 > half.reward > stranger.reward > empty.reward == 0.0
-    assert (results.exit_code, results.summary()["judging_cost"]) == (0, "0")
 
 
 def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict(tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
-"""What a report says of a benchmark: its headline as a sentence, and every score explained."""
+"""What a report says: headlines as sentences, every score explained, letters of models."""
 
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.about import About, MetricAbout
+from medeval.reporting.entries import compact_letters
 from medeval.reporting.report import rendered
 from medeval.tasks import registry
 
@@ -61,3 +66,15 @@ def test_each_benchmark_that_comes_along_explains_every_score_of_its_reports() -
         assert about.methods
         assert "@" in about.bibtex
         assert not [one for one in sorted(scores) if about.metric(one) is None], name
+
+
+@given(st.data())
+def test_two_share_a_letter_if_and_only_if_they_do_not_differ(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    pairs = list(combinations(range(count), 2))
+    differing = [pair for pair in pairs if data.draw(st.booleans())]
+    letters = compact_letters(count, differing)
+    assert all(letters)
+    assert "a" in letters[0]
+    for one, two in pairs:
+        assert bool({*letters[one]} & {*letters[two]}) == ((one, two) not in differing)

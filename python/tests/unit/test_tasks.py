@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from tables import refused, table
 
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
-from medeval.judging.jury import Judge, Jury, jury_of
+from medeval.judging.jury import Jury, jury_of
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import start
@@ -62,15 +61,6 @@ def test_a_task_of_options_passes_its_check(tmp_path: Path, answers: tuple[str, 
     file = tmp_path / "quiz.json"
     file.write_text(json.dumps({"task_type": "multiple_choice", "dataset": rows}), encoding="utf-8")
     assert [check.name for check in check_task(start(str(file), {})) if not check.passed] == []
-
-
-def test_the_demo_model_looks_at_no_gold_answer() -> None:
-    task: Any = start("yier", {})
-    bare = [record.model_copy(update={"answer_choices": ()}) for record in task.records]
-    blind, asked = replace(task, records=bare), list(task.items())
-    assert [task.local_reply(item, None) for item in asked] == [
-        blind.local_reply(item, None) for item in asked
-    ]
 
 
 def test_notes_are_shuffled_by_a_seed(asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,14 +135,3 @@ def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> No
     assert two.same_judging() != jury_of(["a", "b"], [URL], pooling="median").same_judging()
     assert one.same_judging() != jury_of(["a"], [URL], repeats=2).same_judging()
     assert one.same_judging() != jury_of(["a"], [AWAY]).same_judging()
-
-
-@pytest.mark.parametrize(("changed", "has_variable", "needs_key"), TABLES["keys"])
-def test_which_judge_needs_a_key(
-    monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], has_variable: bool, needs_key: bool
-) -> None:
-    monkeypatch.delenv("JUDGE_API_KEY", raising=False)
-    if has_variable:
-        monkeypatch.setenv("JUDGE_API_KEY", "a-key-of-a-judge")
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-another")
-    assert (Judge(model="a", **changed).key_name() is not None) is needs_key
