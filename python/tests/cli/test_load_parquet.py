@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -51,32 +50,9 @@ def test_every_cell_is_written(tmp_path: Path, main: Main) -> None:
     assert listed["hadm_id"] == tuple(COHORT.split())
 
 
-@pytest.mark.parametrize("kind", ["yier", "mtsamples"])
-def test_records_and_notes_are_written(tmp_path: Path, main: Main, kind: str) -> None:
-    done = main("load", kind, "--to", "parquet", tmp_path / kind)
-    assert done.code == 0, done.err
-    assert f"dbt build --select {kind} --target spark" in done.out
-    (table,) = (tmp_path / kind).glob("*.parquet")
-    assert len(list(cells(table)[1])) > 10
-
-
 def test_nothing_is_left_of_a_load_that_stops(tmp_path: Path, source: Path, main: Main) -> None:
     (file,) = source.glob("*[oO][uU][tT][pP][uU][tT]*")
     file.write_bytes(file.read_bytes()[:-1])  # the last line has no end
     done = main("load", "mimic3", source, "--to", "parquet", tmp_path / "out")
     assert (done.code, "looks truncated" in done.err) == (2, True), done.err
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
-
-
-def test_a_folder_that_is_there_is_refused(tmp_path: Path, source: Path, main: Main) -> None:
-    out = tmp_path / "out"
-    words = ("load", "mimic3", source, "--to", "parquet", out)
-    assert main(*words).code == 0
-    before = json.loads((out / "medeval_load.json").read_text())
-    assert "--replace replaces it" in main(*words).err
-    assert main(*words, "--replace").code == 0
-    assert json.loads((out / "medeval_load.json").read_text()) == before
-    (out / "medeval_load.json").unlink()
-    done = main(*words, "--replace")
-    assert (done.code, "`load` did not make it" in done.err) == (2, True), done.err
-    assert list(out.glob("*.parquet"))

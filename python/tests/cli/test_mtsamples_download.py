@@ -13,8 +13,10 @@ import pytest
 from dbt_worker import Worked, Worker
 from in_process import Done, Main
 from mtsamples_listing import listed, write_listing
+from tables import table
 from web_server import Page, web_server
 
+GIVEN = table("mtsamples_download")
 # The repository, a folder in it and the commit.
 PINNED = (
     "raulista1997/benchmarkdata",
@@ -121,17 +123,7 @@ def test_a_download_that_stopped_is_gone_on_with(
     assert (repository.asked[LIST], repository.asked[FIRST], repository.asked[last]) == (1, 1, 3)
 
 
-@pytest.mark.parametrize(
-    ("path", "fault", "tries", "said"),
-    [
-        *((path, fault, 3, "") for path in (LIST, FIRST) for fault in (500, 429, "cut", "wrong")),
-        (FIRST, 404, 1, "HTTP status 404"),
-        (FIRST, 403, 1, "limit of requests an hour"),
-        (FIRST, 500, 3, "HTTP status 500"),
-        (FIRST, "cut", 3, "closed connection"),
-        (FIRST, "wrong", 3, "other bytes than those of the commit"),
-    ],
-)
+@pytest.mark.parametrize(("path", "fault", "tries", "said"), GIVEN["faults"])
 def test_a_fault_that_passes_is_waited_out_and_one_that_stays_names_the_file(
     repository: Repository,
     fetch: Callable[[], Done],
@@ -141,9 +133,10 @@ def test_a_fault_that_passes_is_waited_out_and_one_that_stays_names_the_file(
     tries: int,
     said: str,
 ) -> None:
-    repository.faults[path] = [fault] * (9 if said else 2)
+    place = {"list": LIST, "note": FIRST}[path]
+    repository.faults[place] = [fault] * (9 if said else 2)
     done = fetch()
-    assert (done.code, repository.asked[path]) == (2 if said else 0, tries)
+    assert (done.code, repository.asked[place]) == (2 if said else 0, tries)
     if said:
         assert said in done.err
         assert quote("A & B's (x), 50%.txt") in done.err
@@ -153,26 +146,24 @@ def test_a_fault_that_passes_is_waited_out_and_one_that_stays_names_the_file(
 
 
 @pytest.mark.parametrize(
-    "entries",
+    ("entries", "said"),
     [
-        [{"name": "../up.txt", "type": "file", "size": 1, "sha": ""}],
-        [{"name": "x.txt", "type": "file", "sha": ""}],
-        [{"name": "half \ud800.txt", "type": "file", "size": 1, "sha": ""}],
-        [{**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)],
+        *(([entry], "one that cannot be used") for entry in GIVEN["entries"]),
+        ([{**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)], "may be cut"),
     ],
-    ids=["path", "no size", "surrogate", "cut"],
 )
 def test_a_list_that_cannot_be_right_is_refused(
     repository: Repository,
     fetch: Callable[[], Done],
     tmp_path: Path,
     entries: list[dict[str, object]],
+    said: str,
 ) -> None:
     repository.extra += entries
     done = fetch()
     assert done.code == 2
     assert f"{PINNED[1]}?ref={PINNED[2]} cannot be fetched: " in done.err
-    assert ("may be cut" if len(entries) > 1 else "one that cannot be used") in done.err
+    assert said in done.err
     assert list(tmp_path.iterdir()) == []
 
 

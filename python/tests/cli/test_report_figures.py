@@ -15,18 +15,13 @@ import pandas as pd
 import pytest
 from in_process import Main
 from reports import write_report
+from tables import table
 
 pytestmark = pytest.mark.usefixtures("checkout")
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
-NASTY = r"a_b & 100% $x$ #{1} ~^\ <|> [0] \input{/etc/hosts}"
-# What the plots of each task are.
-DRAWN = {
-    "in_hospital_mortality": ("roc", "precision_recall", "calibration"),
-    "decompensation": ("roc", "precision_recall", "calibration"),
-    "length_of_stay": ("observed_predicted",),
-    "phenotyping": ("by_label",),
-}
+GIVEN = table("report_figures")
+DRAWN = GIVEN["drawn"]
 
 
 def scored(main: Main, task: str) -> Path:
@@ -66,25 +61,16 @@ def texts_of(svg: Path) -> list[str]:
     return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
 
 
-def report_file(path: Path, model: str = "m", task: str = "t", **metadata: Any) -> Path:
+def report_file(path: Path) -> Path:
     """Write a report of one task by hand."""
-    interval = {"value": 0.4, "low": 0.2, "high": 0.6, "level": 0.95, "method": "wilson", "n": 40}
-    metrics = {"accuracy": {"n": 40}, "hours": {"n": 40, "direction": "lower"}}
-    return write_report(
-        path,
-        model,
-        task,
-        {"accuracy": 0.4, "hours": 1234.5},
-        intervals={"accuracy": interval},
-        metadata={"metrics": metrics, **metadata},
-    )
+    return write_report(path, "m", "t", **GIVEN["report"])
 
 
 @pytest.mark.parametrize("task", DRAWN)
 def test_a_score_describes_the_plots_that_its_task_calls_for(task: str, main: Main) -> None:
     folder = scored(main, task)
     plots = plots_in(folder)
-    assert tuple(plot["name"] for plot in plots) == DRAWN[task]
+    assert [plot["name"] for plot in plots] == DRAWN[task]
     for plot in plots:
         counts = [*plot.get("n", []), *(one for row in plot.get("cells", []) for one in row)]
         assert not [one for one in counts if one is not None and 0 < one < 11]
@@ -135,34 +121,13 @@ def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main)
 
 
 def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Main) -> None:
-    odd = "$a$ <b> &\x1b[1m \u5fc3"
-    forest = {
-        "kind": "forest", "name": "by_group", "title": odd, "labels": [odd, "small"],
-        "y": [0.5, None], "low": [0.4, None], "high": [0.6, None], "n": [30, None],
-    }  # fmt: skip
-    path = Path("named.json")
-    known = {"metrics": {"accuracy": {"n": 40}}, "plots": [forest]}
-    none = {"task_scores": {}, "overall_scores": {}}
-    file = write_report(path, "m", "t", {"accuracy": 0.4}, none, metadata=known)
+    file = write_report(Path("named.json"), "m", "t", **GIVEN["named"])
     assert main("report", file, "--out", "one.md", "--figures", "figures").code == 0
     assert len(list(Path("figures").iterdir())) == 4
     texts = texts_of(Path("figures/t_by_group.svg"))
     assert texts.count(r"$a$ <b> &\x1b[1m " + "\u5fc3") == 2
     assert "not shown" in texts
     assert "0.500 [0.400, 0.600]" in texts
-
-
-@pytest.mark.slow
-def test_figures_of_several_runs_have_names_of_their_own(main: Main) -> None:
-    files = []
-    for folder in ("a", "b"):
-        Path(folder).mkdir()
-        files.append(report_file(Path(folder, "one.json"), folder, task_hash="1"))
-    done = main("report", *files, "--format", "md", "--figures", "figures")
-    assert done.code == 0, done.err
-    names = sorted(one.name for one in Path("figures").glob("*.svg"))
-    assert names == ["1_one_t_metrics.svg", "2_one_t_metrics.svg"]
-    assert done.out.split()[0] == "leaderboard.md"
 
 
 def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,27 +140,6 @@ def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.Monke
     assert not Path("figures").exists()
 
 
-def test_a_place_for_figures_that_is_a_file_is_refused(main: Main) -> None:
-    file = report_file(Path("one.json"))
-    Path("figures").write_text("mine", encoding="utf-8")
-    done = main("report", file, "--out", "one.html", "--figures", "figures")
-    assert (done.code, "--figures figures is a file" in done.err) == (2, True)
-    assert not Path("one.html").exists()
-
-
-@pytest.mark.parametrize("form", ["md", "csv", "tex", "json", "html"])
-def test_the_format_names_the_report_of_a_run(form: str, main: Main) -> None:
-    Path("run").mkdir()
-    report_file(Path("run/scores.json"))
-    done = main("report", "run", "--format", form)
-    assert (done.code, done.out.strip()) == (0, f"run/report.{form}")
-    assert "accuracy" in Path(f"run/report.{form}").read_text(encoding="utf-8")
-    assert main("report", "run", "--out", f"other.{form}").code == 0
-    assert main("report", "run", "--format", form, "--out", "any").code == 0
-    same = {Path(name).read_bytes() for name in (f"run/report.{form}", f"other.{form}", "any")}
-    assert len(same) == 1
-
-
 def test_bars_of_a_leaderboard_lie_on_one_axis_also_beyond_1(main: Main) -> None:
     known = {"metadata": {"task_hash": "a" * 64}}
     for model, points in (("x", 3.0), ("y", -1.0)):
@@ -205,24 +149,3 @@ def test_bars_of_a_leaderboard_lie_on_one_axis_also_beyond_1(main: Main) -> None
     assert "-1 to 3" in page
     places = re.findall(r'class="range" x1="([\d.]+)"', page)
     assert [float(one) for one in places] == [195.0, 5.0]
-
-
-def test_texts_in_latex_are_text(main: Main) -> None:
-    table = {"title": NASTY, "columns": [NASTY, "n"], "rows": [["[x]", "0.5 (0.4 to 0.6)"]]}
-    file = report_file(Path("one.json"), NASTY, NASTY, tables=[table], warnings=[NASTY + "\n\\x"])
-    assert main("report", file, "--out", "one.tex").code == 0
-    lines = Path("one.tex").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if r"\textbackslash{}input\{/etc/hosts\}" in line]
-    for line in lines:
-        assert not re.search(r"\\input|\\x", line)
-        if not line.startswith("%") and (r"\caption" in line or "&" in line):
-            # Without commands and escaped signs nothing is left that acts.
-            rest = re.sub(r"\\(text\w+\{\}|[&%$#_{}])", "", line).replace("$\\uparrow$", "")
-            rest = rest.replace("$\\downarrow$", "").replace("$n = 40$", "").replace("$n$", "")
-            assert not re.search(r"[%#_~^<>|]|\$", rest), line
-    assert any(re.fullmatch(r" *accuracy \$\\uparrow\$ & 0\.400 \[0\.200, 0\.600\] \\\\", line)
-               for line in lines)  # fmt: skip
-    assert any(re.fullmatch(r" *hours \$\\downarrow\$ & 1,234\.5 \\\\", line) for line in lines)
-    assert "    {}[x] & 0.5 [0.4, 0.6] \\\\" in lines
-    assert len([line for line in lines if "$n = 40$" in line]) == 1
-    assert [line.strip() for line in lines].count(r"\toprule") == 2

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -275,42 +274,3 @@ def test_the_truth_of_the_warehouse_is_the_exported_listfile(task: str, main: Ma
     assert found == named
     digest = hashlib.sha256(listfile.read_bytes()).hexdigest()
     assert (about["data_class"], about["sha256"]) == ("open", digest)
-
-
-@pytest.mark.usefixtures("warehouse")
-def test_subgroup_equals_a_score_of_its_rows(main: Main, asked_duckdb: Path) -> None:
-    listfile, prediction = predicted(main, "ihm")
-    words = ("--n-iters", "30", "--min-cell", "1", "--by", "sex")
-    cell = scored(main, "ihm", prediction, *words)["subgroups"]["sex"]["F"]
-    with duckdb.connect(str(asked_duckdb), read_only=True) as connection:
-        found = connection.execute("select stay from mimic3.mimic3_stays where gender = 'F'")
-        women = {stay for (stay,) in found.fetchall()}
-    header, *rows = listfile.read_text(encoding="utf-8").splitlines(keepends=True)
-    Path("women.csv").write_text(
-        header + "".join(row for row in rows if row.split(",")[0] in women)
-    )
-    alone = scored(main, "ihm", prediction, "--n-iters", "30", "--listfile", Path("women.csv"))
-    assert {metric: alone[metric] for metric in BINARY} == cell["metrics"]
-    assert cell["n"] == cell["n_stays"] == alone["meta"]["n"]
-
-
-@pytest.mark.usefixtures("warehouse")
-def test_rare_labels_of_a_subgroup_are_hidden(main: Main) -> None:
-    _, prediction = predicted(main, "pheno")
-    words = ("--n-iters", "0", "--by", "sex", "--min-cell", "3")
-    groups = scored(main, "pheno", prediction, *words)["subgroups"]["sex"]
-    # Of label 3 one man is positive, who could be had from the total and the four women.
-    for group in ("F", "M"):
-        assert "ROC AUC of task 3" in groups[group]["suppressed_metrics"]
-        assert "ROC AUC of task 3" not in groups[group]["metrics"]
-        assert groups[group]["metrics"]["ROC AUC of task 1"]["value"] is not None
-
-
-@pytest.mark.usefixtures("warehouse")
-def test_hourly_cells_count_stays(main: Main) -> None:
-    _, prediction = predicted(main, "los")
-    words = ("--n-iters", "0", "--by", "ethnicity,sex", "--min-cell", "5")
-    groups = scored(main, "los", prediction, *words)["subgroups"]
-    # One stay with 44 rows and three with 70 are fewer than five.
-    assert groups["ethnicity"]["hispanic"]["n"] is groups["ethnicity"]["other"]["n"] is None
-    assert groups["sex"]["F"]["n"] > groups["sex"]["F"]["n_stays"] > 5

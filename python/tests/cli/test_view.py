@@ -68,10 +68,8 @@ class Served:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("view") / "runs"
-    write_run(runs, "1-quiz-A", "quiz", "A", {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "e": 1.0})
-    write_run(runs, "2-quiz-B", "quiz", "B", {"e": 1.0, "d": 1.0, "c": 0.0, "b": 0.0, "a": 0.0})
-    write_run(runs, "3-notes-A", "notes", "A", {"a": 1.0, "b": 0.25})
-    write_run(runs, "4-notes-B", "notes", "B", {"a": 0.5, "b": 0.25})
+    for row in GIVEN["runs"]:
+        write_run(runs, *row)
     (runs / "5-begun").mkdir()
     (runs / "5-begun" / "run.json").write_text('{"task": "quiz", "model": "C"}', encoding="utf-8")
     return runs

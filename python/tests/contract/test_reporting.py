@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questions, right_below
+from harness_runs import SECRET_TEXT, Model, evaluate, number_of, questions, right_below
 
-from medeval.errors import UserError
 from medeval.models import BenchmarkReport, EvaluationResult
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import write_report
@@ -75,18 +74,6 @@ def test_text_that_is_not_open_is_in_no_report(form: str, report: BenchmarkRepor
     assert SECRET_TEXT not in rendered(report, form)
 
 
-def test_the_format_is_that_of_the_suffix_or_given(report: BenchmarkReport, tmp_path: Path) -> None:
-    write_report(report, tmp_path / "new" / "a.htm")
-    write_report(report, tmp_path / "b", "HTML")
-    text = (tmp_path / "new" / "a.htm").read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>")
-    assert (tmp_path / "b").read_text(encoding="utf-8") == text
-    assert (tmp_path / "b").stat().st_mode & 0o077 == 0
-    for name, kind in (("a.pdf", "pdf"), ("none", "")):
-        with pytest.raises(UserError, match=f"format '{kind}'. Use one of json, yaml, md"):
-            write_report(report, tmp_path / name)
-
-
 def test_the_table_has_every_score_and_every_failed_task(report: BenchmarkReport) -> None:
     rows = table_of(report)
     task_rows = {(row["task_id"], row["name"]): row for row in rows if row["scope"] == "task"}
@@ -113,22 +100,6 @@ def test_the_page_needs_no_other_file(report: BenchmarkReport) -> None:
     assert "default-src 'none'" in text
     assert not re.search(r"<[^>]*\s(src|href|srcset|action|on\w+)\s*=", text)
     assert "Failed, and in no mean: blank" in text
-
-
-def test_violations_are_shown(tmp_path: Path) -> None:
-    report = evaluate(tmp_path, always({"reply": "x"}), [questions(2)])
-    for form in ("md", "html"):
-        text = rendered(report, form).replace("\\", "").replace("&#39;", "'")
-        assert "model_outputs[1] missing required keys: ['answer']" in text
-
-
-def test_a_report_that_was_made_by_hand_is_shown_as_far_as_it_goes() -> None:
-    scores = {"task_scores": {"t": {"accuracy": 0.5}, "u": {}}, "overall_scores": {"accuracy": 0.5}}
-    about = {"intervals": "none", "bootstrap": {"draws": 5}}
-    report = BenchmarkReport(model_id="m", metadata=about, **scores)
-    for form in FORMATS:
-        assert "accuracy" in rendered(report, form)
-    assert "No scores." in rendered(report, "md")
 
 
 def test_a_page_holds_so_many_items_and_says_how_many_more(tmp_path: Path) -> None:

@@ -22,15 +22,6 @@ pytestmark = pytest.mark.usefixtures("checkout")
 TOLERANCE = 1e-9
 _HERE = PROJECT_ROOT / "python" / "tests" / "golden"
 _INPUTS = PROJECT_ROOT / "python" / "tests" / "cli" / "inputs"
-_PLAN = """\
-task_id: own_plans
-task_type: summarization
-data_class: open
-judge: mtsamples_procedures
-metrics: [rouge_l]
-dataset:
-  - {input: {document: A sprained ankle.}, output: {summary: Rest and ice.}}
-"""
 
 
 def cases(name: str) -> list[Any]:
@@ -83,7 +74,7 @@ def test_yier_scores_are_counted_by_sets(case: dict[str, Any], main: Main, tmp_p
 
 @pytest.mark.parametrize("case", cases("judge_rewards"))
 def test_a_verdict_becomes_rewards(case: dict[str, Any], main: Main, tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(_PLAN, encoding="utf-8")
+    shutil.copy(_INPUTS / "plan.yaml", tmp_path)
     reply = case["reply"] if isinstance(case["reply"], str) else json.dumps(case["reply"])
     with model_server(Script(reply=lambda body: reply)) as server:
         main(

@@ -1,6 +1,6 @@
 """Replies in the one layout of the text protocol, and final answers, as their tables say.
 
-How JSON itself is read is held by readers/test_json_replies.py.
+How JSON itself is read is held by readers/test_replies.py.
 """
 
 from __future__ import annotations
