@@ -21,6 +21,8 @@ SYNTHETIC = PROJECT_ROOT / "demo" / "mimic3"
 SYNTHETIC_IV = PROJECT_ROOT / "demo" / "mimic4"
 # For dbt: no test is run.
 MODELS_ONLY = ("--resource-type", "seed", "--resource-type", "model")
+# For dbt: unit tests have rows of their own, and pass with the synthetic data on either engine.
+WITHOUT_UNIT_TESTS = ("--exclude-resource-type", "unit_test")
 
 
 def published_tables(floor: str) -> tuple[str, ...]:
@@ -108,6 +110,7 @@ def build_floor(
     variables: Mapping[str, str] | None = None,
     *,
     models_only: bool = False,
+    unit_tests: bool = True,
     **settings: str,
 ) -> Build:
     """Build the floor mimic3 or cdm from a folder of files, on DuckDB or in a database.
@@ -119,6 +122,7 @@ def build_floor(
         address: the database of PostgreSQL that they are loaded into; None builds on DuckDB.
         variables: of dbt.
         models_only: no test of dbt is run.
+        unit_tests: whether those are run beside the tests of the data.
         settings: MEDEVAL_* variables.
     """
     variables = variables or {}
@@ -135,6 +139,6 @@ def build_floor(
             words += ["--cohort-file", variables["cdm_cohort_file"]]
         done = run_medeval(*words, env={**build.env, **places})
         assert done.returncode == 0, done.stdout + done.stderr
-    models = MODELS_ONLY if models_only else ()
-    build.dbt("build", "--select", floor, "--vars", json.dumps(dict(variables)), *models)
+    kinds = MODELS_ONLY if models_only else () if unit_tests else WITHOUT_UNIT_TESTS
+    build.dbt("build", "--select", floor, "--vars", json.dumps(dict(variables)), *kinds)
     return build

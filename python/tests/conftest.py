@@ -163,8 +163,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 def _built(floor: str, engine: str, source: Path | None = None) -> Any:
     """Return a fixture: a floor whose tests of dbt have passed.
 
-    Without files it is MIMIC-III's demo, without the unit tests: they have rows of their own, and
-    pass with the synthetic data on the same engine.
+    Without files it is MIMIC-III's demo, without the unit tests.
     """
 
     @pytest.fixture(scope="session")
@@ -178,8 +177,7 @@ def _built(floor: str, engine: str, source: Path | None = None) -> Any:
             if engine == "postgres":
                 postgres = request.getfixturevalue("postgres_server")
                 address = stack.enter_context(new_database(postgres))
-            settings = {} if source else {"MEDEVAL_UNIT_TESTS": "0"}
-            yield build_floor(floor, folder, files, address, **settings)
+            yield build_floor(floor, folder, files, address, unit_tests=source is not None)
 
     return built
 

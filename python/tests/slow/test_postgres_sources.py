@@ -7,7 +7,7 @@ from typing import Any
 
 import mimic3_folder
 import pytest
-from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC, Build
+from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC, WITHOUT_UNIT_TESTS, Build
 from cdm_folder import CORE, HOSP, TABLES, write_folder
 from commands import run_medeval
 from parsed_dbt import run_parsed
@@ -46,7 +46,8 @@ def test_a_typed_schema_and_a_prefix_give_the_same_tables(
         connection.execute("create schema mimic3")
         connection.execute("create table mimic3.mimic3_stays as select 'not ours' as owner")
     build = Build("postgres", tmp_path, {**postgres_database, "MEDEVAL_SCHEMA_PREFIX": "medeval_"})
-    build.dbt("build", "--select", "mimic3", "--vars", "{mimic3_schema: mimic_typed}")
+    typed = ("--vars", "{mimic3_schema: mimic_typed}")
+    build.dbt("build", "--select", "mimic3", *typed, *WITHOUT_UNIT_TESTS)
     assert build.rows("select owner from mimic3.mimic3_stays") == [("not ours",)]
     for name in PUBLISHED:
         expected = synthetic_duckdb.published(name)
