@@ -85,6 +85,13 @@ def connect(address: dict[str, str]) -> psycopg.Connection[tuple[object, ...]]:
     )
 
 
+def set_time_zone(address: dict[str, str], zone: str) -> None:
+    """Give the sessions of a database a time zone."""
+    with connect(address) as connection:
+        query = sql.SQL("alter database {} set timezone to {}")
+        connection.execute(query.format(sql.Identifier(address["PGDATABASE"]), zone))
+
+
 @contextmanager
 def _own_server(folder: Path) -> Iterator[dict[str, str]]:
     # The package looks for a runtime folder while it is imported, and warns where none is set.

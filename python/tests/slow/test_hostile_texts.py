@@ -164,7 +164,7 @@ def is_read_within(seconds: float, read: Reader, text: str, tries: int = 1) -> b
 
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_text_is_read_in_time(reader: str) -> None:
-    """What reads a quarter in a sixteenth of the time is no worse than quadratic: that is enough."""
+    """A quarter read in a sixteenth of the time is enough: it tells of a quadratic reader."""
     read, parts = READERS[reader], [*PARTS["any"], *PARTS[reader]]
     slow = [
         made_of

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from builds import CDM_PUBLISHED, SYNTHETIC_IV, Build, build_floor
 from commands import PROJECT_ROOT
-from postgres_server import connect
+from postgres_server import connect, set_time_zone
 from tables import table
 
 
@@ -52,20 +52,19 @@ def test_threads_and_time_zones(tmp_path: Path, cdm_duckdb: Build, threads: str,
 def test_postgres_gives_the_same_files_in_any_time_zone(
     tmp_path: Path, cdm_duckdb: Build, postgres_database: dict[str, str]
 ) -> None:
-    with connect(postgres_database) as connection:
-        name = postgres_database["PGDATABASE"]
-        connection.execute(f"alter database \"{name}\" set timezone to 'America/New_York'".encode())
+    set_time_zone(postgres_database, "America/New_York")
     build = build_floor("cdm", tmp_path, SYNTHETIC_IV, postgres_database, models_only=True)
     assert build.rows("select current_setting('timezone')") != [("UTC",)]
     assert build.hashes() == cdm_duckdb.hashes()
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
-def test_a_broken_constraint_is_named_with_the_values(
-    cdm_duckdb: Build, cdm_postgres: Build, tmp_path: Path, engine: str
-) -> None:
+@pytest.fixture(params=["duckdb", "postgres"])
+def build(request: pytest.FixtureRequest, cdm_duckdb: Build, cdm_postgres: Build) -> Build:
+    return cdm_duckdb if request.param == "duckdb" else cdm_postgres
+
+
+def test_a_broken_constraint_is_named_with_the_values(build: Build, tmp_path: Path) -> None:
     """What dbt says of the failing rows, `slow/test_planted_faults.py` has."""
-    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
     compiled = build.folder / "target" / "compiled" / "medeval"
     with changeable(build, tmp_path) as execute:
         for row in table("constraints"):
@@ -85,11 +84,7 @@ CHANGES = table("cdm_source_cells")
 CHANGED = sorted({table for table, _, _ in CHANGES})
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
-def test_no_table_of_an_open_source_may_differ(
-    cdm_duckdb: Build, cdm_postgres: Build, tmp_path: Path, engine: str
-) -> None:
-    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
+def test_no_table_of_an_open_source_may_differ(build: Build, tmp_path: Path) -> None:
     compiled = build.folder / "target" / "compiled" / "medeval" / "models" / "cdm"
     query = (compiled / "cdm_data_class.sql").read_text(encoding="utf-8")
     with changeable(build, tmp_path) as execute:

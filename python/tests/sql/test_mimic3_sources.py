@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from builds import PUBLISHED, SYNTHETIC
+from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from mimic3_folder import GIVEN, TABLES, replace, with_cell, write, write_folder
@@ -27,7 +27,7 @@ STAYS = (
     *("run", "--select", "stg_mimic3__admissions", "stg_mimic3__icustays"),
     *("stg_mimic3__patients", "int_mimic3__stay_exclusions"),
 )
-WHOLE = ("build", "--select", "mimic3", "--resource-type", "seed", "--resource-type", "model")
+WHOLE = ("build", "--select", "mimic3", *MODELS_ONLY)
 ROW_COUNTS = ("run", "--select", "+mimic3_source_tables")
 
 

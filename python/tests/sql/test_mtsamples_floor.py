@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import Build
+from builds import MODELS_ONLY, Build
 from commands import run_medeval
 from dbt_worker import Worked, Worker
 from mtsamples_listing import write_listing
@@ -19,7 +19,7 @@ from tables import slow_after, table
 from medeval.errors import UserError
 from medeval.tasks.mtsamples.notes import PINNED, read_notes
 
-MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
+MODELS = ("build", "--select", "mtsamples", *MODELS_ONLY)
 CACHE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 
 
@@ -135,22 +135,21 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "flags", "said"),
+    ("name", "content", "said"),
     slow_after(
         1,
         [
-            ("b.txt", b"\xff", (), "b.txt is not text in UTF-8"),
-            ("notes.jsonl", b"{", (), "notes.jsonl, line 1 is not JSON"),
-            ("b.txt", b"", ("--vars", "{mtsamples_truncation: none}"), "It can be helm or medarc"),
+            ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
+            ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
         ],
     ),
 )
 def test_the_build_stops_at_what_is_wrong(
-    worker: Worker, tmp_path: Path, name: str, content: bytes, flags: tuple[str, ...], said: str
+    worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
 ) -> None:
     folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x", name: content})
     place = folder if name.endswith(".txt") else folder / name
-    Worked(worker, tmp_path).stops(*MODELS, *flags, says=(said,), MTSAMPLES=place)
+    Worked(worker, tmp_path).stops(*MODELS, says=(said,), MTSAMPLES=place)
 
 
 @pytest.mark.slow
@@ -194,9 +193,8 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     write_listing(tmp_path / "cache", {"a.txt": "PLAN: a", "b.txt": "PLAN: b"}, origin)
     warehouse = Worked(worker, tmp_path)
     models = "stg_mtsamples__notes mtsamples_open_data mtsamples_build_settings"
-    kinds = MODELS[3:]
     selected = f"{models} mtsamples_data_class".split()
-    warehouse.builds("build", "--select", *selected, *kinds, MTSAMPLES=tmp_path / "cache")
+    warehouse.builds("build", "--select", *selected, *MODELS_ONLY, MTSAMPLES=tmp_path / "cache")
     assert warehouse.rows("select data_class from mtsamples.mtsamples_data_class") == [
         (data_class,)
     ]

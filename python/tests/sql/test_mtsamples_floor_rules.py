@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from builds import Build
+from builds import MODELS_ONLY, Build
 from commands import run_medeval
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from tables import table
 
 pytestmark = pytest.mark.slow
 
-MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
+MODELS = ("build", "--select", "mtsamples", *MODELS_ONLY)
 SECTIONS = ("PLAN", "SUMMARY", "FINDINGS")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 import yaml
-from builds import Build
+from builds import MODELS_ONLY, Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from reports import write_report
@@ -117,13 +117,12 @@ def test_postgres_has_the_same_table(tmp_path: Path, postgres_database: dict[str
 @pytest.mark.slow
 def test_scores_published_before_a_build_outlive_others(worker: Worker, tmp_path: Path) -> None:
     built = Worked(worker, tmp_path)
-    models = ("--resource-type", "seed", "--resource-type", "model")
-    built.builds("build", "--select", "yier", *models)
+    built.builds("build", "--select", "yier", *MODELS_ONLY)
     assert built.rows("select 1 from duckdb_schemas() where schema_name = 'results'") == []
     run = scored_run(tmp_path / "runs", "x", 0.5)
     env = {"MEDEVAL_DUCKDB": str(built.path)}
     publish([run], "duckdb", env)
-    built.builds("build", "--select", "results", *models)
+    built.builds("build", "--select", "results", *MODELS_ONLY)
     # Newest first among the runs of a model; the table is private.
     assert built.rows("select run_id, rank_in_task from results.results_leaderboard") == [
         ("x-a", 1)
