@@ -38,7 +38,11 @@ _servers: dict[str, CommandServer] = {}
 def run_parsed(
     *args: str, target: str, env: Mapping[str, str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run `dbt` from the project's root, as `run_dbt` does; `--vars` has an argument of its own."""
+    """Run `dbt` from the project's root, as `run_dbt` does; `--vars` has an argument of its own.
+
+    The project has its unit tests unless `env` says otherwise: then all runs have one parse.
+    """
+    env = {"MEDEVAL_UNIT_TESTS": "1", **env}
     variables = args[args.index("--vars") + 1] if "--vars" in args else "{}"
     parsed = {name: env[name] for name in _PARSED if name in env}
     later = _OF_MODELS if "--resource-type" in args else set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 import psycopg
 import pytest
-from commands import run_dbt
+from builds import Build
 from dbt_worker import Worked, Worker
 from postgres_server import connect, new_database
 from psycopg import sql
@@ -63,15 +63,14 @@ def readers(
     compile_inline = ("--quiet", "compile", "--inline", _INLINE)
     on_duckdb = Worked(worker, folder).builds(*compile_inline)
     with new_database(postgres_server) as address:
-        done = run_dbt(*compile_inline, "--target", "postgres", env=address, folder=folder)
-        assert done.returncode == 0, done.stdout
+        on_postgres = Build("postgres", folder, address).dbt(*compile_inline)
         with connect(address) as connection:
             # What a database or a role may have set; each changes what is printed.
             connection.execute("set extra_float_digits = 0")
             connection.execute("set datestyle = 'SQL, DMY'")
             yield {
                 "duckdb": Readers(_by_kind(on_duckdb)),
-                "postgres": Readers(_by_kind(done.stdout), connection),
+                "postgres": Readers(_by_kind(on_postgres), connection),
             }
 
 

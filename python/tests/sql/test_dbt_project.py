@@ -210,8 +210,8 @@ def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> Non
     query = (
         "{{ run_query('select * from ' ~ source('mimic3', 'patients')).rows | length if execute }}"
     )
-    env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_TEMP_DIR": str(built.folder / "spill")}
-    said = run_dbt("compile", "--inline", query, env=env).stdout
+    compiled = ("compile", "--inline", query)
+    said = run_parsed(*compiled, target="duckdb", env={}, folder=built.folder).stdout
     assert [part in said for part in says] == [True, True], said
 
 
@@ -318,8 +318,9 @@ def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[
         assert row[2] is None
         # A list that somebody else has put there, and one under the reference's rules.
         connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
-        reference = ("run", "--select", "int_cdm__candidates", "--vars", "{cdm_rules: reference}")
-        done = run_dbt(*reference, "--target", "postgres", env=env, folder=tmp_path)
+        reference = ("build", "--select", "int_cdm__candidates", *MODELS)
+        rules = ("--vars", "{cdm_rules: reference}")
+        done = run_parsed(*reference, *rules, target="postgres", env=env, folder=tmp_path)
         assert "A list of 1 admissions is loaded" in done.stdout
         connection.execute(
             "drop table cdm_note_extract.cohort_list;"
