@@ -1,6 +1,6 @@
 """Every benchmark once, then one table of what all of them found.
 
-python -m benchmarks              # all but the large data; the page too
+python -m benchmarks              # all but what takes long; the page too
 python -m benchmarks --render     # the table and the page of the kept figures
 """
 
