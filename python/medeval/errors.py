@@ -42,4 +42,5 @@ def faults_of(error: ValidationError) -> str:
         is_object = fault["type"] == "model_type"  # in words of its own it names classes of ours
         why = "Input should be an object" if is_object else fault["msg"]
         told.append(": ".join(filter(None, (".".join(map(str, fault["loc"])), why))))
-    return "; ".join([*told[:3], *([f"and {len(told) - 3} more"] if told[3:] else [])])
+    told[3:] = [f"and {len(told) - 3} more"] if told[3:] else []
+    return "; ".join(told)

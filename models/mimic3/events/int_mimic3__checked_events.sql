@@ -4,6 +4,7 @@ with events as (
     select * from {{ ref('int_mimic3__events') }}
 ),
 
+-- Read twice: PostgreSQL would keep it in a list of its own, which only one process can read.
 cohort as {{ materialized(false) }} (
     select * from {{ ref('int_mimic3__cohort') }}
 ),

@@ -57,8 +57,6 @@ _OF_A_SECOND = {"hours": 1 / 3600, "minutes": 1 / 60, "seconds": 1, "millisecond
 _WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
 # So many words in a row that stand in the request are repeated from there, and fewer in quotes.
 _QUOTED = 4
-# A server's own words stand before or behind what it repeats.
-_LONGEST_END = 10_000
 _IN_QUOTES = re.compile(r"(?<!\w)(['\"`])([^'\"`]{2,})\1(?!\w)|[\u201c\u300c]([^\u201d\u300d]{2,})")
 
 
@@ -192,7 +190,7 @@ class Words:
     """What an endpoint says, without what it repeats of the request.
 
     Args:
-        text: as it came; of a long one both ends are read.
+        text: as it came.
         asked: all texts of the request.
 
     Attributes:
@@ -202,8 +200,6 @@ class Words:
 
     def __init__(self, text: str, asked: str) -> None:
         self._asked = _plain(asked)
-        if len(text) > 2 * _LONGEST_END:
-            text = f"{text[:_LONGEST_END]}\u2026{text[-_LONGEST_END:]}"
 
         def unquoted(quote: re.Match[str]) -> str:
             inside = _plain(quote[2] or quote[3])
