@@ -183,6 +183,7 @@ class OpenAIModel:
         self._timeout = timeout
         self._purpose: Purpose = purpose
         self._client: AsyncOpenAI | None = None
+        self._is_named = False
         self._has_answered = False
         self._experiment = asyncio.Lock()
         self._is_tried = False
@@ -307,8 +308,12 @@ class OpenAIModel:
             sent.headers = httpx2.Headers({**needed, **own})
 
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
-        named = self._key_variable or "none"
-        print(f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr)
+        if not self._is_named:  # a client for each event loop, and a line for all of them
+            self._is_named = True
+            named = self._key_variable or "none"
+            print(
+                f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr
+            )
         http_client = self.guard.client(self.address, timeout)
         http_client.event_hooks["request"].append(keep_what_is_needed)
         return AsyncOpenAI(
