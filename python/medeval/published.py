@@ -5,40 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from medeval.builds import build_command
+from medeval.raw_files import sql_text
 from medeval.sources import project_root
 from medeval.warehouse import load_target, schema_name, write_transaction
 
 TABLE = "published_scores"
 _FLOOR = "results"
-_TEXT, _REAL, _COUNT = "text", "double precision", "bigint"
-# Its columns, with types that both engines know.
-COLUMNS: Mapping[str, str] = {
-    "run_id": _TEXT,
-    "model": _TEXT,
-    "task": _TEXT,
-    "metric": _TEXT,
-    "is_headline": "boolean",
-    "value": _REAL,
-    "low": _REAL,
-    "high": _REAL,
-    "level": _REAL,
-    "n": _COUNT,
-    "n_undefined": _COUNT,
-    "direction": _TEXT,
-    "content_sha256": _TEXT,
-    "data_sha256": _TEXT,
-    "scored_as": _TEXT,
-    "medeval_version": _TEXT,
-    "prompt_version": _TEXT,
-    "made_at": "timestamp",
-    "cost": _REAL,
-}
 
 
 def create_published(relation: str) -> str:
     """Return the statement that makes the table if it is not there; dbt's hooks run it too."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    return f"create table if not exists {relation} ({columns})"
+    return sql_text(TABLE, relation=relation)
 
 
 def replace_runs(
@@ -61,8 +38,6 @@ def replace_runs(
     """
     root = project_root()
     chosen = load_target(target, root)
-    names = ", ".join(COLUMNS)
-    places = ", ".join(f"${place}" for place in range(1, len(COLUMNS) + 1))
     command = build_command(_FLOOR, chosen.name)
     before = {}
     with write_transaction(chosen, root, build_command=command) as warehouse:
@@ -78,7 +53,8 @@ def replace_runs(
             ((count,),) = warehouse.execute(f"select count(*) {ours}", [run_id])
             warehouse.execute(f"delete {ours}", [run_id])
             for row in of_run:
-                statement = f"insert into {relation} ({names}) values ({places})"  # noqa: S608
-                warehouse.execute(statement, [row[name] for name in COLUMNS])
+                places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
+                statement = f"insert into {relation} ({', '.join(row)}) values ({places})"  # noqa: S608
+                warehouse.execute(statement, [*row.values()])
             before[run_id] = int(count)
     return before

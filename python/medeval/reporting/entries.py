@@ -158,8 +158,10 @@ def facts_of(report: BenchmarkReport) -> dict[str, Any]:
     costs = [said(one, "all_calls").get("cost", one.get("cost")) for one in usages]
     known = costs and all(cost is not None for cost in costs)
     return {
+        "model_id": report.model_id,
         "run_id": about.get("run_id"),
         "made_at": report.timestamp,
+        "failed": sorted({one.task_id for one in results if one.metadata.get("status") == "error"}),
         "cost": str(sum(map(Decimal, costs))) if known else None,
         "median_seconds": about.get("median_seconds"),
     }
@@ -237,6 +239,7 @@ def published_rows(
         if not found[run_id]:
             raise UserError(f"{place} has no scores to publish.")
         for row in found[run_id]:
+            del row["method"]  # for which the table has no column
             if not row["content_sha256"]:
                 raise UserError(
                     f"{place} does not say which content of task {row['task']!r} it scored"

@@ -43,11 +43,11 @@ class Row:
         rank: its place by the ranking score; equal values share one.
         model: its name, with the run where one name comes twice.
         cells: score to its mean over the tasks of its column.
-        failed: ids of its tasks that failed.
         by_task: task to the ranking score of that task alone.
         model_id: its name.
         run_id: of its run; None if the report does not say.
         made_at: when the report was made, in UTC.
+        failed: ids of its tasks that failed.
         cost: of its answers; None if a part of it is not known.
         median_seconds: of an item; None where the run does not know.
         letters: which it shares with those that no test tells apart from it.
@@ -56,11 +56,11 @@ class Row:
     rank: int
     model: str
     cells: Mapping[str, Line]
-    failed: Sequence[str]
     by_task: Mapping[str, Line]
     model_id: str
     run_id: str | None
     made_at: datetime
+    failed: Sequence[str]
     cost: str | None
     median_seconds: float | None
     letters: str = ""
@@ -260,17 +260,7 @@ def leaderboard(
     rows = [
         Row(
             values.index(own[ranking].value) + 1,
-            name,
-            own,
-            sorted(
-                {
-                    one.task_id
-                    for one in entry.report.detailed_results
-                    if one.metadata.get("status") == "error"
-                }
-            ),
-            {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks},
-            entry.report.model_id,
+            *(name, own, {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks}),
             letters=letters.get(name, ""),
             **facts_of(entry.report),
         )
