@@ -7,7 +7,9 @@ patients at least, of each class that lies there at all; a threshold with fewer 
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,18 +26,7 @@ PLACES = 100
 MOST_RESAMPLES = 500
 # So far products of shares and totals are whole numbers that should be.
 DECIMALS = 9
-ROC: dict[str, Any] = {
-    "name": "roc",
-    "title": "ROC curve",
-    "x_label": "false positive rate",
-    "y_label": "true positive rate",
-}
-PRECISION_RECALL: dict[str, Any] = {
-    "name": "precision_recall",
-    "title": "Precision-recall curve",
-    "x_label": "recall",
-    "y_label": "precision",
-}
+PLOTS = tomllib.loads(Path(__file__).with_name("plots.toml").read_text(encoding="utf-8"))
 TOO_FEW = "Not drawn: a part of it would tell of fewer than {least} stays of a class."
 HIDDEN = (
     "{hidden} of {all} {what} are hidden: fewer than {least} {who}, or what has so few could be"
@@ -113,17 +104,13 @@ class Curves:
         """
         if len(self.true) < 2:
             why = TOO_FEW.format(least=max(1, self._least))
-            return [Plot(kind="curve", note=why, **one) for one in (ROC, PRECISION_RECALL)]
+            return [Plot(note=why, **PLOTS[name]) for name in ("roc", "precision_recall")]
         resamples, ends = self._resamples[1:], []
         for one in range(2) if resamples else ():
             values = np.array([pair[one] for pair in resamples])
             ends.append([np.quantile(values, tail, axis=0) for tail in TAILS])
         band = f"bootstrap_percentile, at each place, {len(resamples):,} resamples"
-        told: dict[str, Any] = {
-            "kind": "curve",
-            "limits": (0.0, 1.0),
-            "method": f"{band} of {cluster or 'row'}s" if resamples else "",
-        }
+        method = f"{band} of {cluster or 'row'}s" if resamples else ""
         # Of several points at one place the highest, which a resample's value there is of, too.
         highest = np.append(np.diff(self.false) > 0, True)
         roc = _lists(self._false_shares, self._recalls, ends[:1], highest)
@@ -133,12 +120,9 @@ class Curves:
         precision = self.true / (self.true + self.false)
         recall = _lists(self._recalls, precision, ends[1:], highest)
         share = float(precision[-1])
-        diagonal: dict[str, Any] = {"has_diagonal": True, "level_label": "chance"}
         return [
-            Plot(**ROC, **diagonal, **roc, **told),
-            Plot(
-                **PRECISION_RECALL, level=share, level_label="share of positives", **recall, **told
-            ),
+            Plot(**PLOTS["roc"], **roc, method=method),
+            Plot(**PLOTS["precision_recall"], **recall, method=method, level=share),
         ]
 
 
@@ -222,20 +206,12 @@ def calibration_plot(
     shares = true[shown] / n[shown]
     ends = [wilson(float(one), int(rows)) for one, rows in zip(shares, n[shown], strict=True)]
     return Plot(
-        kind="calibration",
-        name="calibration",
-        title="Calibration",
-        x_label="mean prediction",
-        y_label="observed share",
+        **PLOTS["calibration"],
         x=(predicted[shown] / n[shown]).tolist(),
         y=shares.tolist(),
         low=[low for low, _ in ends],
         high=[high for _, high in ends],
         n=[int(one) for one in n[shown]],
-        level_label="as predicted",
-        has_diagonal=True,
-        limits=(0.0, 1.0),
-        method="wilson",
         note=note,
     )
 

@@ -172,33 +172,15 @@ def _plots_of(
             yield calibration.model_copy(update={"note": note})
     elif task.kind == "labels":
         single = [intervals[name] for name in intervals if name.startswith(LABEL_METRIC)]
-        yield Plot(
-            kind="bars",
-            name="by_label",
-            title=LAYOUT["plots"]["labels"],
-            x_label="AUC of ROC",
-            y=[one.value for one in single],
-            **ends_of(single),
-            labels=list(joined.columns),
-            level=0.5,
-            level_label="chance",
-            limits=(0.0, 1.0),
-        )
+        told, values = LAYOUT["plots"]["labels"], [one.value for one in single]
+        yield Plot(**told, **ends_of(single), y=values, labels=list(joined.columns))
     else:
         cells = LengthOfStay(joined.truth, joined.prediction).cells.astype(int)
         found, note = confusion_cells(cells, joined.stays, N_BINS, method.min_cell)
         days = [f"{edge / HOURS_A_DAY:g}" for edge in EDGES_HOURS]
         labels = [f"{low}-{high}" for low, high in zip(["0", *days], days, strict=False)]
-        yield Plot(
-            kind="confusion",
-            name="observed_predicted",
-            title=LAYOUT["plots"]["hours"],
-            x_label="predicted, days",
-            y_label="observed, days",
-            labels=[*labels, f"{days[-1]}+"],
-            cells=found,
-            note=note,
-        )
+        labels.append(f"{days[-1]}+")
+        yield Plot(**LAYOUT["plots"]["hours"], labels=labels, cells=found, note=note)
 
 
 def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
