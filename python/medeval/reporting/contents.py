@@ -164,8 +164,8 @@ def contents_of(
         asked_with: the options of the task that were chosen.
 
     Returns:
-        The model's id, `about` with label and text of what is known of the run, the scores over all
-        tasks, the tasks, and the ledger of all items.
+        The model's id, what is known of the run, the scores over all tasks, the tasks, and the
+        ledger of all items.
     """
     tasks = [
         _task_part(report, task_id, results, show_text, (abouts or {}).get(task_id, About()))
@@ -173,9 +173,10 @@ def contents_of(
     ]
     return {
         "model_id": report.model_id,
-        "about": _about(report, asked_with),
-        "made": f"{report.timestamp:%d %B %Y}".lstrip("0"),
-        "year": report.timestamp.year,
+        "run": report.metadata,
+        "spent": [said(one.metadata, "usage") for one in report.detailed_results],
+        "asked_with": asked_with,
+        "made": report.timestamp,
         "version": report.metadata.get("medeval_version") or "",
         "overall": list(overall_lines(report, [task.lines for task in tasks])),
         "tasks": tasks,
@@ -266,44 +267,6 @@ def _sentence(result: EvaluationResult, lines: Sequence[Line], about: About) -> 
     return f"{told}{n}."
 
 
-def _about(report: BenchmarkReport, asked_with: str) -> list[tuple[str, str]]:
-    about, drawn = report.metadata, said(report.metadata, "bootstrap")
-    parameters, models = said(about, "model", "parameters"), about.get("models_reported")
-    intervals = ""
-    if {"level", "draws", "seed"} <= drawn.keys():
-        intervals = (
-            f"{drawn['level']:.0%}, {drawn['draws']} resamples of items, seed {drawn['seed']};"
-            f" {str(drawn.get('method', 'Wilson for right or wrong')).replace('_', ' ')}"
-        )
-    found = {
-        "Run": about.get("run_id"),
-        "Made": f"{report.timestamp:%Y-%m-%d %H:%M} UTC",
-        "Model type": said(about, "model").get("type"),
-        "Model as its server names it": (
-            ", ".join(map(str, models)) if isinstance(models, list | tuple) else ""
-        ),
-        "Endpoint": about.get("endpoint"),
-        "Model parameters": ", ".join(f"{key} = {_text(one)}" for key, one in parameters.items()),
-        "Task options": asked_with,
-        "Prompt version": about.get("prompt_version"),
-        "Data": ", ".join(f"SHA-256 {one}" for one in said(about, "data_sha256").values()),
-        "Tokens and cost": "; ".join(filter(None, map(_spent, report.detailed_results))),
-        "medeval": about.get("medeval_version"),
-        "Intervals": intervals,
-    }
-    return [(label, str(text)) for label, text in found.items() if text not in (None, "")]
-
-
-def _spent(result: EvaluationResult) -> str:
-    """Return what an endpoint counted and charged; empty where nothing was counted."""
-    usage = said(result.metadata, "usage")
-    if not (tokens := [usage.get(name) or 0 for name in ("input_tokens", "output_tokens")])[0]:
-        return ""
-    cost = usage.get("cost")
-    charged = "not known" if cost is None else str(cost)
-    return f"{tokens[0]:,} tokens in, {tokens[1]:,} out; cost {charged}"
-
-
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result, with what was asked and answered and why it scores so."""
     told = [result.metadata.get(name) for name in (GOLD, VERDICTS, GROUPS, OUTCOMES)]
@@ -391,5 +354,5 @@ def _environment(is_html: bool) -> Environment:
         keep_trailing_newline=not is_html,
     )
     filters: dict[str, Any] = {"plain": escaped, "score": shown, "interval": shown_interval}
-    environment.filters |= filters
+    environment.filters |= {**filters, "text": _text, "said": said}
     return environment
