@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -34,15 +35,35 @@ class Terminal(Console):
         return super().render_str(visible(text), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print; a table of numbers that is wider than the terminal loses its lines first."""
+        """Print; a table that is too wide loses its lines before a word or a number is broken."""
         wide = self.options.update(max_width=sys.maxsize)
         for one in objects:
-            if not (isinstance(one, Table) and any(column.no_wrap for column in one.columns)):
-                continue
-            if self.measure(one, options=wide).maximum > self.width:
-                one.box, one.padding, one.collapse_padding = SIMPLE_HEAD, (0, 1), True
-                one.show_edge = one.pad_edge = False
+            if isinstance(one, Table) and self.measure(one, options=wide).maximum > self.width:
+                self._narrow(one)
         super().print(*objects, **options)
+
+    def _narrow(self, table: Table) -> None:
+        """Give each column its longest word, or number, and its share of what is left."""
+        count, needed, whole = len(table.columns), list[int](), list[int]()
+        for column in table.columns:
+            lines = visible("\n".join(map(str, (column.header, *column.cells)))).splitlines()
+            whole.append(max(map(cell_len, lines)))
+            words = (cell_len(word) for line in lines for word in line.split())
+            needed.append(whole[-1] if column.no_wrap else max(words, default=0))
+        room = self.width - sum(needed)
+        if whole == needed or room < 3 * count + 1:
+            gap = 2 if room >= 2 * (count - 1) else 1
+            table.box, table.padding = SIMPLE_HEAD, (0, gap - 1, 0, 0)
+            table.show_edge = table.pad_edge = False
+            room -= gap * (count - 1)
+        else:
+            room -= 3 * count + 1
+        # The least wanting first; where not even words have room, all are folded alike.
+        by_need = sorted(range(count * (room >= 0)), key=lambda at: whole[at] - needed[at])
+        for done, place in enumerate(by_need):
+            more = min(whole[place] - needed[place], room // (count - done))
+            table.columns[place].width = needed[place] + more
+            room -= more
 
 
 def show_results(
