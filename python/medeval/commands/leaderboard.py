@@ -115,7 +115,7 @@ def whole_reports(paths: Sequence[Path]) -> list[tuple[Path, BenchmarkReport]]:
         if not scored:
             raise UserError(f"No run in {path} is scored. `{command_of('score', below[0])}`.")
         if left := len(below) - len(scored):
-            warn(f"{left:,} runs of {path} are not scored and left out")
+            warn(f"not scored and left out: {left:,} of {len(below):,} runs in {path}")
         runs += scored
     found = list(zip(runs, read_reports(runs), strict=True))
     for path, one in found:
@@ -139,8 +139,11 @@ def read_reports(runs: Sequence[Path]) -> list[BenchmarkReport]:
     reports = []
     for path in runs:
         place = path / registry.SCORES if path.is_dir() else path
+        if not path.exists():
+            known = command_of("report", "--list")
+            raise UserError(f"There is no {path}. Name a run; `{known}` lists them.")
         if not place.is_file():
-            again = command_of("score", "--task", "TASK", path)
+            again = command_of("score", path)
             raise UserError(f"There is no {place}. Score the run first: `{again}`.")
         reports.append(read_report(place))
     return reports

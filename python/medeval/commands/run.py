@@ -57,6 +57,9 @@ def run(context: typer.Context, **given: Any) -> None:
     given["tasks"] = given["task"] or []
     starts = [*product(given["task"] or [None], given["model"] or [None])]
     given["is_one_of_several"] = len(starts) > 1
+    if len(starts) > 1:
+        for name in given["tasks"]:
+            registry.recorded_name(name)  # one that there is not is told before another is asked
     is_whole = True
     for task, model in starts[:1] if given["resume"] else starts:
         one = {**given, "task": task, "model": model}
