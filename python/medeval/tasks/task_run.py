@@ -171,7 +171,7 @@ class TaskRun(Run):
         can_ask: bool = True,
     ) -> None:
         if folder is None:
-            like = _run_like(task, choice, runs, shard) if may_resume else None
+            like = _run_like(task, choice, runs, shard, asked_task) if may_resume else None
             folder = like or new_folder(runs, task.name, choice.model)
         model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
         self.made = not folder.exists()
@@ -309,7 +309,9 @@ def _remove(folder: Path) -> None:
             folder.parent.rmdir()
 
 
-def _run_like(task: AskedTask, choice: ModelChoice, runs: Path, shard: str) -> Path | None:
+def _run_like(
+    task: AskedTask, choice: ModelChoice, runs: Path, shard: str, asked_task: str
+) -> Path | None:
     """Return the newest run of a task and a model that was begun as this one would be."""
     now = {"parameters": dict(choice.parameters), **task.settings()}
     for file in sorted(runs.glob(f"*/{RUN}"), reverse=True):
@@ -317,8 +319,8 @@ def _run_like(task: AskedTask, choice: ModelChoice, runs: Path, shard: str) -> P
             record = read_record(file.parent, task.name)
         except UserError:
             continue  # of another task, or something else that somebody keeps there
-        is_like = (record.asked_model, record.shard) == (choice.model, shard)
-        if is_like and _agrees(record.settings, now):
+        asked = record.asked_model, record.shard, record.asked_task
+        if asked == (choice.model, shard, asked_task) and _agrees(record.settings, now):
             return file.parent
     return None
 
