@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -94,9 +95,13 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         try:
             task = TaskLoader(rules=FetchRules(allow_private_hosts=is_local)).load_task(named)
         except FileNotFoundError:
+            if Path(named).suffix:
+                raise UserError(f"There is no task file {named}.") from None
+            near = get_close_matches(named, [*registry.names(), *bundled()], 1, 0.7)
             raise UserError(
-                f"There is no task {named!r}. Tasks: {', '.join(registry.names())}, a task file,"
-                f" or one that comes along: {', '.join(bundled())}."
+                f"There is no task {named!r}.{f' Did you mean {near[0]}?' if near else ''} Tasks:"
+                f" {', '.join(registry.names())}, a task file, or one that comes along:"
+                f" {', '.join(bundled())}."
             ) from None
         except ValueError as error:
             raise UserError(f"{error}.") from None
