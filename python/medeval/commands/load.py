@@ -32,7 +32,10 @@ def load(
     kind: Annotated[str, typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}.")],
     **given: Any,
 ) -> None:
-    """Copy raw files into PostgreSQL, or write Parquet for Spark: all tables or none."""
+    """Copy raw files into PostgreSQL, or write Parquet for Spark.
+
+    All tables are there in the end, or none.
+    """
     root = project_root()
     of_tables = [*sources(root).values()]
     plans = [plan for plan in of_tables if plan.kind == kind]

@@ -29,7 +29,10 @@ def merge(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="All shards of one run.")],
     out: Annotated[Path, typer.Option(help="Where the folder of the merged run is made.")] = RUNS,
 ) -> None:
-    """Make one run of all shards that `run --shard` made; they stay as they are."""
+    """Make one run of all shards of `run --shard`.
+
+    The shards stay as they are.
+    """
     records = _in_order([read_record(run) for run in runs])
     first = records[0]
     items = registry.resume(first, {}).items(first.limit)

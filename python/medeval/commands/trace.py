@@ -27,7 +27,7 @@ _BUILD = ("invocation_id", "started_at", "source_kind", "source_location")
 
 @command_flags("trace")
 def trace(**given: Any) -> None:
-    """Show what an item scored, and which rows of the source it is made of.
+    """Show an item's score and the rows of the source behind it.
 
     The rows are named by their keys; no text is shown. The run has to be scored first.
 

@@ -76,3 +76,13 @@ def test_names_of_flags_are_whole_and_judges_are_shown_where_a_task_has_them(
     assert max(map(len, shown.splitlines())) <= 80
     if words == ("run",):
         assert len(shown.splitlines()) <= 50
+
+
+@pytest.mark.parametrize("words", [(), ("yier",)])
+def test_what_a_command_does_is_whole_in_the_list_of_commands(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, main: Main
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, _, listed = main(*words, "--help").out.partition("\nCommands:\n")
+    assert listed
+    assert "..." not in listed

@@ -44,7 +44,10 @@ Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the 
 
 @app.command()
 def validate(file: File) -> None:
-    """Check a file of questions; exit code 1 if there is anything to see to."""
+    """Check a file of questions.
+
+    Exit code 1: there is something to see to.
+    """
     from medeval.tasks.yier.files import read_file
     from medeval.tasks.yier.questions import check_records
 
@@ -74,7 +77,10 @@ def convert(
     to: Annotated[Literal["array", "lines"], typer.Option(help="One array, or one record a line.")],
     out: Out = None,
 ) -> None:
-    """Write a file of questions as UTF-8 JSON; every record and key is kept, in order."""
+    """Write a file of questions as UTF-8 JSON.
+
+    Every record and key is kept, in order.
+    """
     from medeval.tasks.yier.files import as_text, read_file
 
     found = read_file(file)
@@ -95,7 +101,10 @@ def prompt(
     example_seed: Annotated[int, typer.Option(help=_TOLD["example_seed"])] = 0,
     skip_without_context: Annotated[bool, _SKIPS] = False,
 ) -> None:
-    """Write the prompts, one JSON object a line, as a run would send them."""
+    """Write the prompts as a run would send them.
+
+    One JSON object a line.
+    """
     from medeval.tasks.options import read_options
     from medeval.tasks.yier.task import YierOptions, YierTask, shuffled_order
 
@@ -134,7 +143,10 @@ def submit(
     questions: Annotated[Path | None, typer.Option(help=_TOLD["questions"])] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=_TOLD["overwrite"])] = False,
 ) -> None:
-    """Write the questions with `predict_answers`, as they are handed in."""
+    """Write the file that is handed in.
+
+    It holds the questions with `predict_answers`.
+    """
     from medeval.models.text_files import save_text
     from medeval.tasks.run_record import read_record
     from medeval.tasks.yier.files import as_text
