@@ -42,6 +42,16 @@ def test_a_start_that_is_refused_changes_nothing_of_the_run(tmp_path: Path, main
     assert (folder / "run.json").read_bytes() == before
 
 
+def test_a_class_in_a_file_goes_on_with_runs_of_its_own(checkout: Path, main: Main) -> None:
+    code = "from medeval.tasks.yier.task import YierTask\n\n\nclass Own(YierTask):\n    pass\n"
+    Path("own.py").write_text(code)
+    both = ["run", "--task", "yier", "--task", "own.py:Own", "--model", "demo", "--limit", "1"]
+    for _ in range(2):
+        assert main(*both, "--questions", QUESTIONS).code == 0
+    records = [json.loads(one.read_text()) for one in Path("runs").glob("*/run.json")]
+    assert sorted(one.get("asked_task", "") for one in records) == ["", "own.py:Own"]
+
+
 def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
