@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -218,18 +219,12 @@ def read_cases(
             "demographics": {name: row[name] for name in age} if row["has_demographics"] else None,
             "history_of_present_illness": row["history_of_present_illness"] or "",
             "lab_results": [_lab_result(lab, whole) for lab in labs],
-            "microbiology_events": [
-                _named(_PARTS["microbiology_events"]["columns"], one[2:]) for one in cultures
-            ],
-            "radiology_reports": [
-                _named(_PARTS["radiology_reports"]["columns"], one[2:]) for one in reports
-            ],
+            "microbiology_events": cultures,
+            "radiology_reports": reports,
             "physical_exams": row["physical_exams"] or "",
             "ground_truth": {
-                "primary_diagnosis": [title for _, _, title, is_primary in diagnoses if is_primary],
-                "treatments": [
-                    _named(_PARTS["treatments"]["columns"], one[2:]) for one in treatments
-                ],
+                "primary_diagnosis": [one["title"] for one in diagnoses if one["is_primary"]],
+                "treatments": treatments,
             },
         }
         if not whole:
@@ -238,11 +233,8 @@ def read_cases(
         yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 
 
-def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Row]]:
-    """Yield the rows of a table for each case, in the order of the cases; none for some.
-
-    A row has the place of its case in the list and its hadm_id before the columns of the part.
-    """
+def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Case]]:
+    """Yield the rows of a table for each case, in the order of the cases; none for some."""
     cases = warehouse.relation(schema_name(NAME), CASES)
     batches = warehouse.select(
         ["c.list_position", "r.hadm_id", *(f"r.{one}" for one in part["columns"].split(", "))],
@@ -252,33 +244,22 @@ def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[
         f" order by c.list_position, {part['order']}",
     )
     for _, rows in groupby(chain.from_iterable(batches), key=itemgetter(0)):
-        yield [row for row in rows if row[1] is not None]
+        # Before its own columns a row has the place of its case and its hadm_id, if there is one.
+        yield [_named(part["columns"], row[2:]) for row in rows if row[1] is not None]
 
 
-def _lab_result(row: Row, whole: bool) -> Case:
+def _lab_result(result: Case, whole: bool) -> Case:
     """Return a laboratory result as a case has it; its row, unit and flag only where it is whole.
 
     A million of them go through here. The unit stands behind a number or a charted value, not
     behind a flag or a comment.
     """
-    labevent_id, itemid, name, fluid, category, text, unit, flag, low, high = row[2:12]
-    time, sequence_num, number, origin = row[12:]
-    value = text if number is None else float8_text(number)
+    number, origin = result.pop("valuenum"), result.pop("value_origin")
+    if number is not None:
+        result["value"] = float8_text(number)
     is_charted = number is not None or origin not in ("flag", "comments")
-    result = {
-        "labevent_id": labevent_id,
-        "itemid": itemid,
-        "test_name": name,
-        "fluid": fluid,
-        "category": category,
-        "value": f"{value} {unit}" if is_charted and None not in (value, unit) else value,
-        "unit": unit,
-        "flag": flag,
-        "ref_range_lower": low,
-        "ref_range_upper": high,
-        "charttime": time,
-        "sequence_num": sequence_num,
-    }
+    if is_charted and None not in (result["value"], result["unit"]):
+        result["value"] += f" {result['unit']}"
     if not whole:
         del result["labevent_id"], result["unit"], result["flag"]
     return result
@@ -286,7 +267,12 @@ def _lab_result(row: Row, whole: bool) -> Case:
 
 def _named(columns: str, row: Row) -> Case:
     """Return a row by the names of its columns."""
-    return dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
+    return dict(zip(_names(columns), row, strict=True))
+
+
+@cache
+def _names(columns: str) -> list[str]:
+    return [column.split()[-1] for column in columns.split(", ")]
 
 
 def float8_text(number: float) -> str:
