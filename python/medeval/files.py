@@ -15,6 +15,7 @@ import mmap
 import os
 import stat
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -162,6 +163,11 @@ def unpacked(data: bytes, name: str) -> bytes:
     if len(found) > LONGEST:
         raise UserError(f"{name} holds more than {LONGEST:,} bytes. Unpack it first.")
     return found
+
+
+def toml_beside(module: str, name: str) -> dict[str, Any]:
+    """Return what a file of the package holds, named from the folder of a module's `__file__`."""
+    return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))
 
 
 # Strict JSON, as RFC 8259 has it: no key twice in an object, no NaN, no number without bounds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 
 if TYPE_CHECKING:
     from medeval.warehouse import Target
@@ -34,9 +34,7 @@ _SCHEMA = "[A-Za-z_][A-Za-z0-9_$-]*"
 # Of each dbt variable: its benchmark (`floor`), what it can be, and whether it has to be a text.
 VARIABLES: Mapping[str, Mapping[str, Any]] = {
     name: {"floor": "", "pattern": _SCHEMA, "is_text": False, **entry}
-    for name, entry in tomllib.loads(
-        Path(__file__).with_name("variables.toml").read_text(encoding="utf-8")
-    ).items()
+    for name, entry in toml_beside(__file__, "variables.toml").items()
 }
 # Between the name in another project and one of ours: how alike they are where it is a mistake.
 _MISSPELT = 0.85

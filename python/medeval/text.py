@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, TextIO, cast
+
+from medeval.files import toml_beside
 
 OPEN = "open"
 CREDENTIALED = "credentialed"
@@ -28,7 +28,7 @@ _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 State = Literal["complete", "truncated_reasoning", "empty"]
 
 # What the templates of models write around thinking, channels and answers.
-_MARKS = tomllib.loads(Path(__file__).with_name("reply_marks.toml").read_text(encoding="utf-8"))
+_MARKS = toml_beside(__file__, "reply_marks.toml")
 _QUOTES = _MARKS["quotes"]
 _LINE = 200
 _MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.sources import project_root, read_yaml
 
 # Engines and readers of the profile are imported where they are needed: `--help` needs none.
@@ -107,7 +107,7 @@ _OWN = re.compile(
     r"(?: SQLSTATE: \w+|(?![\w .,:;()-])|\Z)"
 )
 
-_ERRORS = tomllib.loads(Path(__file__).with_name("engine_errors.toml").read_text(encoding="utf-8"))
+_ERRORS = toml_beside(__file__, "engine_errors.toml")
 _ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
 _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import re
 import string
-import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Literal
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 
 LETTERS = string.ascii_uppercase
 MOST_OPTIONS = len(LETTERS)
@@ -29,7 +28,7 @@ _OUTER = EDGES + "()[]{}（）［］｛｝【】〔〕 \t\r\n"
 
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Read the patterns of `choices.toml`, each with the patterns that it names put in."""
-    told = tomllib.loads(Path(__file__).with_name("choices.toml").read_text("utf-8"))
+    told = toml_beside(__file__, "choices.toml")
     texts: dict[str, str] = {}
     for name, parts in told.items():
         text = re.sub(r"\{\{(\w+)\}\}", lambda named: texts[named[1]], "".join(parts))

@@ -6,7 +6,6 @@ The module of a task is imported when its name is given: no command waits for th
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord, content_of
 from medeval.tasks.task import AskedTask, Task
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 # The report of a run that is scored, in its folder.
 SCORES = "scores.json"
-_OWN: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("registry.toml").read_text(encoding="utf-8")
-)
+_OWN: dict[str, dict[str, str]] = toml_beside(__file__, "registry.toml")
 BUILT_IN, ALIASES, LOADERS = (_OWN[name] for name in ("tasks", "aliases", "loaders"))
 # All others are task files, in a form of their own.
 TASK_FILES = "medeval.tasks.medical:MedicalTaskRun"

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from medeval.files import toml_beside
 from medeval.inference.types import Message, Reply, Sample, ToolCall
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores
-from medeval.tasks.cdm.facts import DATA, Facts, canonical, prompt
+from medeval.tasks.cdm.facts import Facts, canonical, prompt
 from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST
 
 MODEL = "demo-policy-1"
 
 _SURE = 3
-_WORDS: dict[str, Any] = tomllib.loads((DATA / "demo.toml").read_text("utf-8"))
+_WORDS: dict[str, Any] = toml_beside(__file__, "data/demo.toml")
 _DIAGNOSES: Mapping[str, Mapping[str, Any]] = _WORDS["diagnoses"]
 _ABSENT, _LIPASE = re.compile(_WORDS["absent"]), re.compile(_WORDS["lipase"])
 _SENTENCE = re.compile(r"[.;\n]+\s*")

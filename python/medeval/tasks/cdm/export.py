@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
@@ -17,7 +16,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -26,6 +24,7 @@ import typer
 from medeval.builds import newest_build
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.files import toml_beside
 from medeval.models.clinical_case import PATHOLOGIES, REFERENCE_NAMES
 from medeval.terminal import Advance, progress, warn
 from medeval.text import strictest
@@ -39,7 +38,7 @@ REFERENCE = "reference"
 CASES, ISSUES, SETTINGS = "cdm_cases", "cdm_case_issues", "cdm_build_settings"
 LAB_TESTS, DATA_CLASS = "cdm_lab_test_mapping", "cdm_data_class"
 _EVENTS = ("lab_results", "microbiology_events", "radiology_reports")
-_READ = tomllib.loads((Path(__file__).parent / "data" / "export.toml").read_text("utf-8"))
+_READ = toml_beside(__file__, "data/export.toml")
 # Times to the second, without a zone; a number that is none is null.
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS
 _PARTS: dict[str, dict[str, str]] = _READ["parts"]

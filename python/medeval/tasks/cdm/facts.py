@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,11 +19,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from medeval.errors import UserError, os_error_as
+from medeval.files import toml_beside
 from medeval.sources import project_root
 from medeval.tasks.cdm.negation import Negation
 
-DATA = Path(__file__).with_name("data")
-_PROMPTS: Mapping[str, Any] = tomllib.loads((DATA / "prompts.toml").read_text("utf-8"))
+_PROMPTS: Mapping[str, Any] = toml_beside(__file__, "data/prompts.toml")
 PROMPT_VERSION: str = _PROMPTS["version"]
 # Parameters of a request that shows all at once.
 FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
@@ -240,7 +239,7 @@ def load_facts(root: Path | None = None) -> Facts:
     Args:
         root: the project's folder; None searches upwards from the current one.
     """
-    told = tomllib.loads((DATA / "facts.toml").read_text("utf-8"))
+    told = toml_beside(__file__, "data/facts.toml")
     labs, imaging, organs = told["labs"], told["imaging"], told.pop("organs")
     labs["fillers_between_blanks"] += labs["fillers_anywhere"]
     for name, meant in labs["request_names"].items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from pydantic import Field, InstanceOf
 
 from medeval.errors import UserError
 from medeval.export import require_named_export
+from medeval.files import toml_beside
 from medeval.inference.tokens import UNLIMITED, ContextWindow, context_window
 from medeval.inference.types import Reply, Sample
 from medeval.models.clinical_case import ClinicalCase
@@ -22,7 +22,7 @@ from medeval.tasks.cdm import episode, full_information
 from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.tasks.cdm.demo import MODEL, best_scores, oracle_reply, reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
-from medeval.tasks.cdm.facts import DATA, PROMPT_VERSION, Facts, LabNames, load_facts
+from medeval.tasks.cdm.facts import PROMPT_VERSION, Facts, LabNames, load_facts
 from medeval.tasks.cdm.full_information import FullInformation, in_all_orders, part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, SCORES, TOOLS_ONLY
 from medeval.tasks.cdm.tools import TOOLS, require_tools
@@ -41,7 +41,7 @@ SETTINGS = "cdm"
 CASE_SCORES = "case_scores.jsonl"
 # Options that only one way of asking has; `permute` may be said to be none.
 TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
-_TOLD = tomllib.loads((DATA / "options.toml").read_text("utf-8"))
+_TOLD = toml_beside(__file__, "data/options.toml")
 
 
 class CdmOptions(TaskOptions):

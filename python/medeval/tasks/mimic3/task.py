@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from medeval.errors import UserError, os_error_as
+from medeval.files import toml_beside
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RUNS, content_of
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
@@ -34,7 +34,7 @@ ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
 # Sums of floats, not more.
 ROUNDING = 1e-9
 # The files of mimic3-benchmarks, and what is said of options.
-LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text(encoding="utf-8"))
+LAYOUT = toml_beside(__file__, "layout.toml")
 
 
 class IcuScoreOptions(TaskOptions):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,7 +22,7 @@ from urllib.parse import quote
 import typer
 
 from medeval.errors import UserError, os_error_as
-from medeval.files import make_folder, replace_file
+from medeval.files import make_folder, replace_file, toml_beside
 from medeval.sources import LoadRequest, Source
 from medeval.tasks.mtsamples import notes
 from medeval.terminal import progress, say, warn
@@ -51,7 +50,7 @@ FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
 # The most entries of a folder that GitHub lists; it says nothing of the others.
 _LONGEST_LIST = 1000
-_TOLD = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))["load_options"]
+_TOLD = toml_beside(__file__, "texts.toml")["load_options"]
 
 Read = TypeVar("Read")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from medeval.errors import UserError
-from medeval.files import json_lines
+from medeval.files import json_lines, toml_beside
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
@@ -42,7 +41,7 @@ SETTINGS = "mtsamples"
 PROMPT_VERSION = "mtsamples-1"
 RESULTS = "results.jsonl"
 # The benchmark's own instruction, word for word, and what the demo's plan is made of.
-_TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
+_TEXTS = toml_beside(__file__, "texts.toml")
 
 
 class MtsamplesOptions(TaskOptions):

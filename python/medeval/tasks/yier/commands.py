@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,7 +17,7 @@ import typer
 
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
-from medeval.files import json_lines
+from medeval.files import json_lines, toml_beside
 from medeval.sources import LoadRequest, Source
 from medeval.terminal import say, warn
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -29,7 +28,7 @@ app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check and convert questions, submit.",
     no_args_is_help=True,
 )
-_TOLD = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))["commands"]
+_TOLD = toml_beside(__file__, "prompts.toml")["commands"]
 SOURCE = Source(
     NAME,
     NAME,

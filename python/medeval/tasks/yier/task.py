@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 from pydantic import Field
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome, Sample
@@ -44,9 +44,7 @@ DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
 # Of the wording in prompts.toml; part of every cache key.
 PROMPT_VERSION = "yier-1"
 # The parts of a prompt in each language, and what is said of options.
-_WORDS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
-)
+_WORDS: dict[str, dict[str, str]] = toml_beside(__file__, "prompts.toml")
 # Only these came back whole; half a list of letters is not an answer.
 _WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 
