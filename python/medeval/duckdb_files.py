@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import exposed_warehouse, make_private, read_json, read_json_lines, read_text
 from medeval.raw_files import (
     RawFile,
@@ -157,11 +157,9 @@ def attach(place: Place, variable: str, attached: Iterable[Sequence[str]]) -> li
     Raises:
         UserError: it cannot be read, or is no DuckDB file.
     """
-    try:
-        with Path(place.location).open("rb") as file:
-            head = file.read(_MAGIC.stop)
-    except OSError as error:
-        raise UserError(f"{place.location} cannot be read: {error.strerror}.") from None
+    cannot_be_read = os_error_as(f"{place.location} cannot be read: {{why}}.")
+    with cannot_be_read, Path(place.location).open("rb") as file:
+        head = file.read(_MAGIC.stop)
     if head[_MAGIC] != b"DUCK":
         raise UserError(f"The file {place.location} is not a DuckDB file.")
     alias = database_alias(variable)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 
 # The umask under which the warehouse, logs and runs are made.
 UMASK = 0o077
@@ -134,9 +134,8 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
         UserError: it cannot be read, or is not UTF-8; naming the file and the byte.
     """
     try:
-        return path.read_text(encoding=encoding)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+        with os_error_as(f"{path} cannot be read: {{why}}."):
+            return path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
         what = f"{error.reason} at byte {error.start}"
         raise UserError(f"{path} is not text in UTF-8: {what}. Save it as UTF-8.") from None

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import read_text
 from medeval.warehouse import shown
 
@@ -102,10 +102,8 @@ def find_tables(
     """
     paths: dict[str, list[Path]] = {table: [] for table in tables}
     for folder in folders:
-        try:
+        with os_error_as(f"The folder {folder} cannot be read: {{why}}."):
             entries = sorted(path for path in folder.iterdir() if path.is_file())
-        except OSError as error:
-            raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
         for path in entries:
             table, _, _ = path.name.lower().partition(".")
             if _form(path) in FORMS and table in paths:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import medeval
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
@@ -175,12 +175,8 @@ class TaskRun(Run):
             folder = like or new_folder(runs, task.name, choice.model)
         model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
         self.made = not folder.exists()
-        try:
+        with os_error_as(f"{folder} cannot be made ({{why}}). Choose another --out."):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"{folder} cannot be made ({error.strerror}). Choose another --out."
-            ) from None
         try:
             self.task = task.prepared(model) if can_ask else task
         except UserError:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import unpacked
 from medeval.scoring.resample import Floats, Integers
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask
@@ -87,12 +87,11 @@ def read_file(task: type[IcuTask], path: Path, *, is_listfile: bool = False) -> 
     Raises:
         UserError: also if there is no such file, or it cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
+    with os_error_as(f"Cannot read {path}: {{why}}."):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise UserError(f"There is no file {path}.") from None
     return read_rows(task, str(path), data, is_listfile=is_listfile)
 
 
