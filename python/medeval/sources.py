@@ -246,13 +246,18 @@ def variables(root: Path) -> list[str]:
     return variables_of([one["config"]["meta"] for one in _declared(root)])
 
 
-def sources(root: Path) -> dict[str, Source]:
-    """Read the sources that are folders of tables from the staging folders' files, by name."""
+def sources(root: Path, *, are_records: bool = False) -> dict[str, Source]:
+    """Read the sources that are folders of tables from the staging folders' files, by name.
+
+    Args:
+        root: the project's folder.
+        are_records: those instead that are one file of records, or notes.
+    """
     found = {}
     for entry in _declared(root):
         meta, tables = entry["config"]["meta"], entry["tables"]
-        if "file_variable" in meta or meta.get("holds") == "published":
-            continue  # one file of records, or what this program writes itself
+        if ("file_variable" in meta) != are_records or meta.get("holds") == "published":
+            continue  # what is published this program writes itself
         listed = next(filter(is_list, tables), None)
         found[entry["name"]] = Source(
             name=entry["name"],

@@ -23,7 +23,7 @@ import typer
 
 from medeval.errors import UserError, os_error_as
 from medeval.files import make_folder, replace_file, toml_beside
-from medeval.sources import LoadRequest, Source
+from medeval.sources import LoadRequest, sources
 from medeval.tasks.mtsamples import notes
 from medeval.terminal import progress, say, warn
 
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
-SOURCE = Source(
-    "mtsamples",
-    "mtsamples",
-    "mtsamples_schema",
-    {"notes": ("filename", "text", "data_class")},
-    {"file_variable": NOTES_VARIABLE},
-)
 # The address of the API that lists a folder, and that of the files.
 API = "https://api.github.com"
 RAW = "https://raw.githubusercontent.com"
@@ -97,9 +90,10 @@ def load(request: LoadRequest, options: Options) -> None:
         named = ", ".join(variables)
         say(f"No DIR and none of {named}: loading the synthetic demo, {place}.")
     rows = ((one.filename, one.text, one.data_class) for one in notes.read_notes(place).notes)
-    loaded = load_rows(rows, SOURCE, request)
+    source = sources(request.root, are_records=True)["mtsamples"]
+    loaded = load_rows(rows, source, request)
     print(f"{place}: {loaded.rows:,} notes.")
-    print(request.then(SOURCE, "notes", loaded.schema))
+    print(request.then(source, "notes", loaded.schema))
 
 
 def fill_cache(cache: Path) -> None:

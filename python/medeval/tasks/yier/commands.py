@@ -18,7 +18,7 @@ import typer
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
 from medeval.files import json_lines, toml_beside
-from medeval.sources import LoadRequest, Source
+from medeval.sources import LoadRequest, sources
 from medeval.terminal import say, warn
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -29,13 +29,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 _TOLD = toml_beside(__file__, "prompts.toml")["commands"]
-SOURCE = Source(
-    NAME,
-    NAME,
-    "yier_schema",
-    {"records": ("line_number", "record")},
-    {"file_variable": "MEDEVAL_YIER"},
-)
 _SKIPS = typer.Option("--skip-without-context", help=_TOLD["skip_without_context"])
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
 Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
@@ -218,9 +211,10 @@ def load(request: LoadRequest, options: Options) -> None:
     else:
         from medeval.load import load_rows
 
+        source = sources(request.root, are_records=True)[NAME]
         # Texts hold signs that `splitlines` takes for line ends.
-        loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
-        done = request.then(SOURCE, "records", loaded.schema)
+        loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), source, request)
+        done = request.then(source, "records", loaded.schema)
     usable = [outcome.record for outcome in outcomes if outcome.record is not None]
     labelled = sum(bool(record.answer_choices) for record in usable)
     mended = ", mended: it is no JSON as it stands" if file.repaired else ""
