@@ -328,13 +328,13 @@ def _agrees(kept: Any, now: Any) -> bool:
     return bool(kept == now)
 
 
-def new_folder(runs: Path, task: str, model: str) -> Path:
-    """Return a name for a new run: its time first, so that names sort by it.
+def new_folder(runs: Path, task: str, model: str, started: datetime | None = None) -> Path:
+    """Return a name for a new run: its time first, now or as given, so that names sort by it.
 
     Neither a task's nor a model's name leads into another folder.
     """
     parts = {"task": task, "model": Path(model).name if ".py:" in model else model}
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    name = f"{started or datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     for instead, part in parts.items():
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.")[:_LONGEST_PART].strip("-.")
         name += f"-{plain or instead}"

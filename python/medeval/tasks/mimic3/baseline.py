@@ -34,6 +34,7 @@ from medeval.models.text_files import save_text
 from medeval.raw_files import sql_text
 from medeval.scoring.resample import Floats
 from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, IcuTask
+from medeval.tasks.task_run import new_folder
 from medeval.text import sha256_of
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -161,8 +162,7 @@ def predict_to_run(
                 warehouse.target.type: warehouse.server_version(),
             },
         }
-    name = f"{started:%Y%m%dT%H%M%SZ}-{task.name}-{model}"
-    return _write_run(out, name, text, record)
+    return _write_run(out, started, text, record)
 
 
 def _read_part(warehouse: Warehouse, task: type[IcuTask], part: str, digest: hashlib._Hash) -> Part:
@@ -186,21 +186,18 @@ def _prediction_text(task: type[IcuTask], samples: Samples, predictions: Floats)
     return "\n".join(lines) + "\n"
 
 
-def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -> Path:
+def _write_run(out: Path, started: datetime, predictions: str, record: dict[str, Any]) -> Path:
     """Write the folder beside its place and rename it, so that a run is whole or not there.
 
     Raises:
         UserError: it cannot be written.
     """
-    folder, number = out / name, 1
     with os_error_as("Cannot write {file}: {why}.", out):
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = Path(tempfile.mkdtemp(prefix=".incomplete-", dir=out))
         save_text(half / PREDICTIONS, predictions)
         save_text(half / RUN, json.dumps(record, indent=2) + "\n")
-        while folder.exists():  # another run of the same second
-            number += 1
-            folder = out / f"{name}-{number}"
+        folder = new_folder(out, record["task"], record["model"], started)
         half.rename(folder)
     return folder
 
