@@ -44,20 +44,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS = (
-    init,
-    synth,
-    load,
-    export,
-    run,
-    merge,
-    judge,
-    judge_audit,
-    predict,
-    score,
-    compare,
-    report,
+    *(init, synth, load, export, run, merge, judge, judge_audit, predict, score, compare, report),
+    *(trace, view, leaderboard, publish, tasks, models, doctor),
 )
-for command in (*_COMMANDS, trace, view, leaderboard, publish, tasks, models, doctor):
+for command in _COMMANDS:
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
 for name, group in registry.command_groups().items():
     app.add_typer(group, name=name)

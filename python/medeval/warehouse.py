@@ -236,10 +236,7 @@ class Warehouse(AbstractContextManager["Warehouse"]):
     """
 
     def __init__(
-        self,
-        target: Target,
-        connection: Any,
-        error: type[Exception] | tuple[type[Exception], ...],
+        self, target: Target, connection: Any, error: type[Exception] | tuple[type[Exception], ...]
     ) -> None:
         self.target = target
         self._connection = connection

@@ -14,22 +14,10 @@ from typing import TYPE_CHECKING, Any
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.openai_replies import text_of
 from medeval.inference.tokens import UNLIMITED, ContextWindow
-from medeval.inference.types import (
-    AskModel,
-    Finished,
-    Message,
-    Outcome,
-    Sample,
-    Turn,
-)
+from medeval.inference.types import AskModel, Finished, Message, Outcome, Sample, Turn
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
-from medeval.tasks.cdm.text_protocol import (
-    PROTOCOLS,
-    FinalAnswer,
-    ToolCall,
-    partial_answer,
-)
+from medeval.tasks.cdm.text_protocol import PROTOCOLS, FinalAnswer, ToolCall, partial_answer
 from medeval.tasks.cdm.tools import Toolbox, require_tools
 from medeval.text import split_thinking
 

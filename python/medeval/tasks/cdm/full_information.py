@@ -16,13 +16,7 @@ from typing import Any
 from medeval.inference.tokens import UNLIMITED, ContextWindow
 from medeval.inference.types import AskModel, Finished, Outcome, Sample, Turn
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
-from medeval.tasks.cdm.episode import (
-    TRUNCATED,
-    CaseEpisode,
-    said_in,
-    shortened,
-    too_long,
-)
+from medeval.tasks.cdm.episode import TRUNCATED, CaseEpisode, said_in, shortened, too_long
 from medeval.tasks.cdm.facts import FULL_INFORMATION, prompt
 from medeval.tasks.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
 from medeval.tasks.cdm.tools import by_time, reference_range

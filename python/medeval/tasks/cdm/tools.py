@@ -215,10 +215,7 @@ def _meant(name: str, names: LabNames) -> list[tuple[str, Items]]:
 
 
 def _places(
-    name: str,
-    items: Items,
-    results: Sequence[Result],
-    stands_for: Mapping[int, int],
+    name: str, items: Items, results: Sequence[Result], stands_for: Mapping[int, int]
 ) -> list[int]:
     """Return where the results of a test are, in the order of its items, then of the case."""
     words = plain(name)
@@ -254,9 +251,7 @@ def reference_range(lab: LabResult) -> str:
 
 
 def requested_names(
-    request: str,
-    facts: LabFacts,
-    is_name: Callable[[str], bool] = lambda name: False,
+    request: str, facts: LabFacts, is_name: Callable[[str], bool] = lambda name: False
 ) -> list[str]:
     """Return the names of the tests that a request asks for, in its order.
 

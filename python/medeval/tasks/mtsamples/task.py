@@ -63,10 +63,7 @@ class MtsamplesOptions(TaskOptions):
         if self.prompt_style == "helm":
             text = f"{instruction}\n\nPatient Notes: {question}\nAnswer:"
             return [{"role": "user", "content": text}]
-        return [
-            {"role": "system", "content": instruction},
-            {"role": "user", "content": question},
-        ]
+        return [{"role": "system", "content": instruction}, {"role": "user", "content": question}]
 
     @property
     def prompt_sha256(self) -> str:

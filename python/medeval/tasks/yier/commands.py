@@ -25,8 +25,7 @@ from medeval.warehouse import Warehouse, flat, schema_name
 NAME = "yier"
 QUESTIONS, OPTIONS = "yier_questions", "yier_options"
 app = typer.Typer(
-    help="CHIP 2023 YIER-LLM: check and convert questions, submit.",
-    no_args_is_help=True,
+    help="CHIP 2023 YIER-LLM: check and convert questions, submit.", no_args_is_help=True
 )
 _TOLD = toml_beside(__file__, "prompts.toml")["commands"]
 _SKIPS = typer.Option("--skip-without-context", help=_TOLD["skip_without_context"])
