@@ -11,28 +11,19 @@ from medeval.errors import UserError
 from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition
 from medeval.scoring.resample import Integers
 from medeval.tasks.mimic3.metrics import LABEL_METRIC
+from medeval.tasks.mimic3.task import LAYOUT
 
 if TYPE_CHECKING:
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.tasks.mimic3.task import IcuTask
     from medeval.warehouse import Warehouse
 
-# MIMIC-III spells ethnicity in 41 ways; each begins with one of these or is left to `other`.
-ETHNICITIES = {
-    "white": ("WHITE",),
-    "black": ("BLACK", "CARIBBEAN"),
-    "hispanic": ("HISPANIC",),
-    "asian": ("ASIAN",),
-    "american_indian": ("AMERICAN INDIAN",),
-    UNKNOWN: ("UNKNOWN", "UNABLE TO OBTAIN", "PATIENT DECLINED"),
-}
-
 
 def ethnicity(value: object) -> str:
     """Return the group of one of MIMIC-III's spellings."""
     text = str(value or "").strip().upper()
-    groups = ETHNICITIES.items()
-    found = next((name for name, starts in groups if text.startswith(starts)), "other")
+    groups = LAYOUT["ethnicities"].items()
+    found = next((name for name, starts in groups if text.startswith(tuple(starts))), "other")
     return found if text else UNKNOWN
 
 
