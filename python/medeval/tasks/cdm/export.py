@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Annotated, Any
@@ -76,8 +75,8 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     needed = [CASES, ISSUES, SETTINGS, *tables, LAB_TESTS, DATA_CLASS]
     build = newest_build(warehouse, NAME, needed)
     # What the build was told: one row.
-    (told,) = flat(warehouse.select([_READ["settings"]], schema_name(NAME), SETTINGS))
-    settings = _named(_READ["settings"], told)
+    told = _READ["settings"]
+    (settings,) = _named(told, flat(warehouse.select([told], schema_name(NAME), SETTINGS)))
     rules = settings["rules"]
     listed = warehouse.count(schema_name(NAME), CASES)
     last = min(choice.num_cases or listed, listed)
@@ -174,8 +173,8 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
     columns, order = _READ["lab_tests"], 'order by itemid, label collate "C"'
     before = "["
     with folder.create(MAPPING, NAME) as file:
-        for row in flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order)):
-            test = _named(columns, row)
+        rows = flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order))
+        for test in _named(columns, rows):
             test["corresponding_ids"] = [int(one) for one in test["corresponding_ids"].split(",")]
             file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
             before = ","
@@ -206,7 +205,7 @@ def read_cases(
     """
     columns = _READ["cases"]
     batches = warehouse.select([columns], schema_name(NAME), CASES, "order by list_position")
-    rows = (_named(columns, row) for row in chain.from_iterable(batches))
+    rows = _named(columns, chain.from_iterable(batches))
     parts = [_by_case(warehouse, part, mode) for part in _PARTS.values()]
     whole = rules != REFERENCE
     for row, *of in islice(zip(rows, *parts, strict=True), last):
@@ -244,7 +243,8 @@ def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[
     )
     for _, rows in groupby(chain.from_iterable(batches), key=itemgetter(0)):
         # Before its own columns a row has the place of its case and its hadm_id, if there is one.
-        yield [_named(part["columns"], row[2:]) for row in rows if row[1] is not None]
+        own = (row[2:] for row in rows if row[1] is not None)
+        yield list(_named(part["columns"], own))
 
 
 def _lab_result(result: Case, whole: bool) -> Case:
@@ -264,14 +264,10 @@ def _lab_result(result: Case, whole: bool) -> Case:
     return result
 
 
-def _named(columns: str, row: Row) -> Case:
-    """Return a row by the names of its columns."""
-    return dict(zip(_names(columns), row, strict=True))
-
-
-@cache
-def _names(columns: str) -> list[str]:
-    return [column.split()[-1] for column in columns.split(", ")]
+def _named(columns: str, rows: Iterable[Row]) -> Iterator[Case]:
+    """Yield rows by the names of their columns."""
+    names = [column.split()[-1] for column in columns.split(", ")]
+    return (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def float8_text(number: float) -> str:
