@@ -20,7 +20,7 @@ from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
 from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.models.text_files import write_text
-from medeval.tasks.judged import results_of_run
+from medeval.tasks import judged
 from medeval.tasks.mtsamples.download import fill_cache
 from medeval.tasks.mtsamples.export import FILE, Example, as_lines, read_kept, read_warehouse
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
@@ -220,7 +220,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; writes one row an answer into the run's folder."""
         record = read_record(folder)
-        results, plan = results_of_run(self, record)
+        results, plan = judged.results_of_run(self, record)
         answers = read_answers(folder / RESPONSES, self.items(record.limit))
         rows = [
             self._row(answer, result, plan) | {"judge_prompt": results.prompt.version}
@@ -277,7 +277,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
         judgings, scored = [], []
         for task, folder in ((self, first), (other, second)):
             record = read_record(folder)
-            results, plan = results_of_run(task, record)
+            results, plan = judged.results_of_run(task, record)
             judgings.append(plan.same_judging())
             scored.append(task._scored(record, results, plan, Method(0, method.seed)).result)
         if self._by_id != other._by_id:
@@ -296,13 +296,6 @@ class MtsamplesTask(SampleTask, JudgedTask):
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
         from medeval.tasks.for_reports import group_scores, shows_text, task_score
-        from medeval.tasks.judged import (
-            HEADLINE,
-            item_verdicts,
-            judged_table,
-            judged_values,
-            judging_facts,
-        )
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
@@ -317,14 +310,14 @@ class MtsamplesTask(SampleTask, JudgedTask):
             }
             for one in asked
         ]
-        values = judged_values(results, plan, method)
+        values = judged.judged_values(results, plan, method)
         groups = group_scores(groupings, values, method, groupings[0])
         data = {name: record.settings[SETTINGS][name] for name in ("sha256", "examples")}
         data["data_class"] = strictest([self.data_class])
         data["truncation"] = self.examples[0].truncation
         facts = facts_of_run(record, self.items(record.limit)) | {
             "data": data,
-            "judging": judging_facts(results, plan),
+            "judging": judged.judging_facts(results, plan),
             "warnings": list(results.warnings),
             "groups": groups,
         }
@@ -333,8 +326,8 @@ class MtsamplesTask(SampleTask, JudgedTask):
         return task_score(
             record.task,
             record.model,
-            HEADLINE,
-            judged_table(results, plan),
+            judged.HEADLINE,
+            judged.judged_table(results, plan),
             method,
             [
                 {"example_id": one.example_id, "filename": one.filename}
@@ -347,7 +340,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
             ],
             facts,
             gold=[one.answer for one in asked],
-            verdicts=item_verdicts(results),
+            verdicts=judged.item_verdicts(results),
             item_groups=groupings,
             warnings=results.warnings,
             groups=groups,
