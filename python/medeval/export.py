@@ -131,16 +131,16 @@ class Lines:
         ]
 
 
+@dataclass
 class ExportFile:
     """A new file in the staging folder; `rows` do not count the header."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.rows = 0
+    stream: BinaryIO
+    rows: int = 0
 
     def write(self, lines: bytes, rows: int) -> None:
         """Append whole lines; `rows` of them are data."""
-        self._stream.write(lines)
+        self.stream.write(lines)
         self.rows += rows
 
 

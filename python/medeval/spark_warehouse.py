@@ -41,16 +41,13 @@ class SparkWarehouse(Warehouse):
     def columns(self, schema: str, table: str) -> list[str]:
         """Return the column names of a table in their order; none if there is no such table."""
         there = self.query(f"show tables in {schema} like '{table}'")
-        if f"`{schema}`" not in self._schemas() or not flat(there):
+        if (schema,) not in flat(self.query("show databases")) or not flat(there):
             return []
         return [str(row[0]) for row in flat(self.query(f"describe {schema}.{table}"))]
 
     def relation(self, schema: str, table: str) -> str:
         """Return the quoted name of a table."""
         return f"`{schema}`.`{table}`"
-
-    def _schemas(self) -> set[str]:
-        return {f"`{name}`" for (name,) in flat(self.query("show databases"))}
 
 
 def open_spark(target: Target) -> SparkWarehouse:

@@ -100,14 +100,9 @@ def header_of(warehouse: Warehouse, task: str) -> str:
         return str(LAYOUT[task]["header"]) + "\n"
     if task != "phenotyping":
         return ",".join(LISTFILES[task][0]) + "\n"
-    found = flat(
-        warehouse.select(
-            ["phenotype_id", "phenotype_name"],
-            schema_name(FLOOR),
-            "phenotypes",
-            "where phenotype_id is not null order by phenotype_id",
-        )
-    )
+    columns = ["phenotype_id", "phenotype_name"]
+    rest = "where phenotype_id is not null order by phenotype_id"
+    found = flat(warehouse.select(columns, schema_name(FLOOR), "phenotypes", rest))
     if [number for number, _ in found] != list(range(1, LABELS + 1)):
         told = f"The seed phenotypes has {len(found)} ids, not 1 to {LABELS}"
         raise UserError(f"{told}. Run `dbt seed --select mimic3`.")
