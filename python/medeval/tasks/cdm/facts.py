@@ -27,6 +27,8 @@ _PROMPTS: Mapping[str, Any] = toml_beside(__file__, "data/prompts.toml")
 PROMPT_VERSION: str = _PROMPTS["version"]
 # Parameters of a request that shows all at once.
 FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
+# What the lines of a reply in text are called, as patterns.
+LABELS: Mapping[str, str] = _PROMPTS["labels"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
 TOOL_DESCRIPTIONS: Mapping[str, str] = {
     name: tool["description"] for name, tool in _PROMPTS["tools"].items()

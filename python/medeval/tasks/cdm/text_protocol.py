@@ -25,7 +25,7 @@ from typing import Any
 
 from medeval.inference.types import Message, Reply
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm.facts import ARGUMENTS, TOOL_DESCRIPTIONS, prompt
+from medeval.tasks.cdm.facts import ARGUMENTS, LABELS, TOOL_DESCRIPTIONS, prompt
 from medeval.text import split_thinking
 
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
@@ -35,15 +35,7 @@ _FLAGS = re.IGNORECASE | re.MULTILINE
 _START, _STOP = r"^[ \t>*_`#-]{0,8}", r"[ \t*_`]{0,4}"
 _NUMBER = rf"(?:(?:\(?\d{{1,2}}[.):]|step[ ]\d{{1,2}}[.:])[ \t]{{0,4}})?{_STOP}"
 _STEP = rf"(?:[ \t]#?\d{{1,2}})?{_STOP}"
-_KINDS = {
-    "thought": "thoughts?",
-    "action": "action",
-    "input": "(?:action[ _-]?)?input",
-    "observation": "observations?",
-    "diagnosis": "(?:final[ _-]?)?diagnosis",
-    "treatment": "treatments?(?:[ _-]?plan)?",
-}
-_KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.items())
+_KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in LABELS.items())
 _LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}:{_STOP}", _FLAGS)
 # Behind an action a result that was made up may be a heading, or begin within a line.
 _MADE_UP = re.compile(rf"(?<=\s)Observation:|{_START}observations?{_STOP}(?:\uff1a|\r?$)", _FLAGS)
