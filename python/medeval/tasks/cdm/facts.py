@@ -41,10 +41,6 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 _PANEL_RATIO = 85
 _LABEL_RATIO = 90
 _ABBREVIATION_RATIO = 100
-# In parentheses these ask for another test than the name before them, which is of blood.
-_OTHER_FLUIDS = frozenset(
-    ("urine", "stool", "csf", "cerebrospinal fluid", "ascites", "pleural", "body fluid")
-)
 Words = tuple[str, ...]
 # A place and a change, or what is done there.
 Pairs = tuple[tuple[str, str], ...]
@@ -74,6 +70,8 @@ class LabFacts(_Facts):
         item_synonyms: the item that stands for another one.
         panel_synonyms: the panel that another name means.
         label_synonyms: the label of the dictionary that another name means.
+        other_fluids: what in parentheses asks for another test than the name before them, which is
+            of blood.
         request_names: what clinicians call panels and tests, as items; names in lower case.
         fillers_anywhere: words that are cut out of a request wherever they stand.
         fillers_between_blanks: words that are dropped where blanks surround them.
@@ -87,6 +85,7 @@ class LabFacts(_Facts):
     item_synonyms: Mapping[int, int]
     panel_synonyms: Mapping[str, str]
     label_synonyms: Mapping[str, str]
+    other_fluids: frozenset[str]
     request_names: Mapping[str, Items]
     fillers_anywhere: Words
     fillers_between_blanks: frozenset[str]
@@ -333,7 +332,7 @@ class LabNames:
             panel = panel if ratio >= _PANEL_RATIO else self.facts.panel_synonyms.get(name, "")
             found = self.facts.panels[panel] if panel else self._labelled(synonym, _LABEL_RATIO)
         parts = [plain(part) for part in name_parts(name)]
-        if found is None and can_be_exact and parts[1] not in _OTHER_FLUIDS:
+        if found is None and can_be_exact and parts[1] not in self.facts.other_fluids:
             found = next((self._exact[part] for part in parts if part in self._exact), None)
         ratios = (_LABEL_RATIO, _ABBREVIATION_RATIO)
         for part, least in zip(name_parts(synonym), ratios, strict=True):

@@ -19,13 +19,6 @@ _CLAUSE_END = (
     r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|though|except)\b"
 )
 _HARD_END = re.compile(_CLAUSE_END)
-# What may stand between a finding and the words behind it that deny it.
-_AUXILIARY = (
-    r"(?:is|was|are|were|be|been|being|has|have|had|seem(?:s|ed)?|appear(?:s|ed)?|look(?:s|ed)?|felt"
-    r"|thought|considered|deemed|to|also|very|highly|clinically|now|thus|therefore|essentially)"
-)
-# What may stand between a negation and the cause that it denies: "not likely due to".
-_BEFORE_CAUSE = r"(?:be|to|likely|clearly|directly|primarily|thought|felt|considered|believed)"
 _END_OF_CLAUSE = re.compile(
     r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
 )
@@ -41,8 +34,10 @@ class Negation:
     Args:
         cues: `before`, phrases after which a finding is absent, those of the reference among them;
             `behind`, phrases before which it is; `pseudo`, phrases with a negation that does not
-            reach beyond them; `terminations`, phrases at which the reach of a negation ends; and
-            `normal`, words for an organ in which nothing is wrong.
+            reach beyond them; `terminations`, phrases at which the reach of a negation ends;
+            `normal`, words for an organ in which nothing is wrong; `auxiliary`, what may stand
+            between a finding and the words behind it that deny it; and `before_cause`, what may
+            between a negation and the cause that it denies.
     """
 
     def __init__(self, cues: Mapping[str, Sequence[str]]) -> None:
@@ -58,10 +53,10 @@ class Negation:
         self._pseudo = re.compile(rf"\b(?:{_any_of(cues['pseudo'])})\b")
         self._ends = re.compile(rf"{_CLAUSE_END}|\b(?:{causes})\b")
         self._denied_cause = re.compile(
-            rf"\b(?:{denied})(?:\s+{_BEFORE_CAUSE})*\s+(?:{causes}){words}"
+            rf"\b(?:{denied})(?:\s+(?:{_any_of(cues['before_cause'])}))*\s+(?:{causes}){words}"
         )
-        self._behind = _behind(behind)
-        self._is_normal = _behind(normal)
+        self._behind = _behind(behind, cues["auxiliary"])
+        self._is_normal = _behind(normal, cues["auxiliary"])
         self._normal = re.compile(
             rf"\b(?:{_any_of(normal)})(?:[\s-]+(?:appearing|looking|sized))?\s+$"
         )
@@ -177,13 +172,13 @@ def _any_of(phrases: Iterable[str]) -> str:
     return "|".join(map(with_blanks, sorted(phrases, key=lambda one: (-len(one), one)))) or r"(?!)"
 
 
-def _behind(cues: Iterable[str]) -> re.Pattern[str]:
+def _behind(cues: Iterable[str], auxiliary: Iterable[str]) -> re.Pattern[str]:
     """Return what stands behind a mention and says something of it.
 
     After a punctuation mark it has to end its clause: in "appendicitis, unlikely perforated" it is
     said of what follows. "Unlikely to be perforated" is, too.
     """
-    words, said = rf"(?:{_AUXILIARY}\s+)*", _any_of(cues)
+    words, said = rf"(?:(?:{_any_of(auxiliary)})\s+)*", _any_of(cues)
     # Of a word, behind the stem that was found; bounded, so that each takes as long as another.
     rest = r"\w{0,60}+"
     directly = rf"{rest}\s+{words}(?:{said})\b(?!\s+to\b)"
