@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from medeval.errors import UserError
-from medeval.tasks.options import TaskOptions
+from medeval.tasks.options import TaskOptions, read_options
+from medeval.tasks.run_record import RunRecord, newest_run
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from medeval.models.benchmark_report import EvaluationResult
     from medeval.models.scores import Interval
     from medeval.scoring.compare import Difference
-    from medeval.tasks.run_record import RunRecord
 
 # Grouping to group to metric to value.
 GroupScores = Mapping[str, Mapping[str, Mapping[str, "float | Interval | None"]]]
@@ -214,8 +214,6 @@ class Task:
         Raises:
             UserError: there is none.
         """
-        from medeval.tasks.run_record import newest_run
-
         if found := newest_run(name):
             return found
         raise UserError(
@@ -308,7 +306,6 @@ class AskedTask(Task, ABC):
     @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
         """See `Task`."""
-        from medeval.tasks.options import read_options
         from medeval.tasks.self_check import check_task
 
         return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))

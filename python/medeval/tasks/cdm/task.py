@@ -15,7 +15,7 @@ from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.files import toml_beside
 from medeval.inference.tokens import UNLIMITED, ContextWindow, context_window
-from medeval.inference.types import Reply, Sample
+from medeval.inference.types import Model, Reply, Sample
 from medeval.models.clinical_case import ClinicalCase
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm import episode, full_information
@@ -31,7 +31,6 @@ from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.inference.types import Model
     from medeval.models.benchmark_report import EvaluationResult
     from medeval.scoring.compare import Difference
     from medeval.tasks.cdm.run_scores import Transcript

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medeval.builds import newest_build
 from medeval.errors import UserError
 from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition
 from medeval.scoring.resample import Integers
 from medeval.tasks.mimic3.metrics import LABEL_METRIC
-from medeval.tasks.mimic3.task import LAYOUT
+from medeval.tasks.mimic3.task import LAYOUT, IcuTask
+from medeval.warehouse import Warehouse, flat, schema_name
 
 if TYPE_CHECKING:
     from medeval.tasks.mimic3.predictions import Rows
-    from medeval.tasks.mimic3.task import IcuTask
-    from medeval.warehouse import Warehouse
 
 
 def ethnicity(value: object) -> str:
@@ -66,9 +66,6 @@ def read_groups(
     Raises:
         UserError: the warehouse lacks the table or a stay.
     """
-    from medeval.builds import newest_build
-    from medeval.warehouse import flat, schema_name
-
     newest_build(warehouse, "mimic3", ["mimic3_stays"])
     columns = [GROUPINGS[grouping][0] for grouping in groupings]
     read = flat(warehouse.select(["stay", *columns], schema_name("mimic3"), "mimic3_stays"))

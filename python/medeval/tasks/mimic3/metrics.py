@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 from medeval.scoring import binary, resample
 from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
 from medeval.scoring.resample import Counts, Floats, Labels, MetricSummary, Statistic
-from medeval.tasks.mimic3.task import LABELS, options_of
+from medeval.tasks.mimic3.task import LABELS, IcuTask, options_of
 from medeval.terminal import progress
 
 if TYPE_CHECKING:
     from medeval.scoring.curves import Curves
     from medeval.tasks.mimic3.predictions import Rows
-    from medeval.tasks.mimic3.task import IcuTask
     from medeval.tasks.task import Method
 
 # Upper edges of all bins but the last, half-open: mimic3models/metrics.py, class CustomBins.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from medeval.builds import newest_build, open_built, read_source
 from medeval.errors import UserError, os_error_as
 from medeval.files import toml_beside
 from medeval.tasks.options import TaskOptions
@@ -196,7 +197,6 @@ class IcuTask(Task):
         """See `Task`: the truth must score best, the same for all rows like chance."""
         import numpy as np
 
-        from medeval.builds import open_built
         from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS
 
         with open_built(FLOOR, None, as_built=as_built) as warehouse:
@@ -295,8 +295,6 @@ class IcuTask(Task):
         predictions = [read_file(cls, path) for path in files]
         with ExitStack() as stack:
             if options.listfile is None or method.groupings:
-                from medeval.builds import open_built
-
                 built = open_built(FLOOR, options.target, as_built=options.as_built)
                 warehouse = stack.enter_context(built)
             if options.listfile is not None:
@@ -323,7 +321,6 @@ class IcuTask(Task):
         Raises:
             UserError: the tables are not there, or their last build failed.
         """
-        from medeval.builds import newest_build, read_source
         from medeval.tasks.mimic3.export import header_of, listfile_batches
         from medeval.tasks.mimic3.predictions import read_rows
 

@@ -18,7 +18,8 @@ from medeval.errors import UserError
 from medeval.files import json_lines, toml_beside
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Message, Sample
-from medeval.judging.jury import DEFAULT_JUDGE
+from medeval.judging.jury import DEFAULT_JUDGE, Jury, rule_scores
+from medeval.judging.rubric import Rubric, shipped_rubric
 from medeval.models.text_files import write_text
 from medeval.tasks import judged
 from medeval.tasks.mtsamples.download import fill_cache
@@ -30,10 +31,8 @@ from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
 from medeval.text import sha256_of, split_thinking, strictest
 
 if TYPE_CHECKING:
-    from medeval.judging.jury import Jury
     from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults, SubjectResult
-    from medeval.judging.rubric import Rubric
     from medeval.scoring.compare import Difference
 
 NAME = "mtsamples_procedures"
@@ -149,8 +148,6 @@ class MtsamplesTask(SampleTask, JudgedTask):
     @property
     def rubric(self) -> Rubric:
         """See `JudgedTask`."""
-        from medeval.judging.rubric import shipped_rubric
-
         return shipped_rubric(NAME)
 
     def settings(self) -> dict[str, Any]:
@@ -193,7 +190,6 @@ class MtsamplesTask(SampleTask, JudgedTask):
 
     def chance(self) -> float:
         """See `Task`; by the rule-based judge."""
-        from medeval.judging.jury import rule_scores
         from medeval.judging.results import rewards_of
         from medeval.metrics.metric import mean_of
 

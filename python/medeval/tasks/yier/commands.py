@@ -18,6 +18,7 @@ import typer
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
 from medeval.files import json_lines, toml_beside
+from medeval.models.text_files import save_text
 from medeval.sources import LoadRequest, sources
 from medeval.terminal import say, warn
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -138,7 +139,6 @@ def submit(
 
     It holds the questions with `predict_answers`.
     """
-    from medeval.models.text_files import save_text
     from medeval.tasks.run_record import read_record
     from medeval.tasks.yier.files import as_text
     from medeval.tasks.yier.questions import fill
@@ -159,7 +159,6 @@ def submit(
 
 
 def _write(out: Path | None, text: str) -> None:
-    from medeval.models.text_files import save_text
 
     if out is None:
         # Bytes, since the terminal's own encoding may not have the characters.
@@ -190,7 +189,6 @@ def load(request: LoadRequest, options: Options) -> None:
         UserError: a file that cannot be read or written, one without a record, or a database that
             refuses.
     """
-    from medeval.models.text_files import save_text
     from medeval.tasks.yier.files import as_text, read_file
     from medeval.tasks.yier.questions import clean_questions
 
