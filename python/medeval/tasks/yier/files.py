@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import re
@@ -25,14 +24,8 @@ _BLANKS = " \t\r\n\u3000\ufeff"
 _GAP = re.compile(f"[{_BLANKS}]*")
 # What the contract of the files allows: no signs of Python, and nothing changed inside strings.
 FORGIVEN = Allowances(python=False, braces=True, backslashes=False)
-# The mark of UTF-32 begins with that of UTF-16, so it is tried first.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+# Encodings that a byte order mark tells.
+_MARKED = ("utf-8-sig", "utf-16", "utf-32")
 _DECODER = strict_decoder()
 
 
@@ -94,8 +87,9 @@ def _decoded(data: bytes, name: str) -> tuple[str, str]:
 
     A byte order mark decides; else strict UTF-8 is tried, then strict GB18030.
     """
-    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
-    places = []
+    # Without a mark it is a guess by the first bytes.
+    told, places = json.detect_encoding(data), []
+    marked = told if told in _MARKED else None
     for encoding in [marked] if marked else ["utf-8", "gb18030"]:
         try:
             return data.decode(encoding), encoding
