@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TextIO, cast
 
@@ -33,14 +33,26 @@ _QUOTES = _MARKS["quotes"]
 _LINE = 200
 _MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")
 ANSWER_NAMES: str = _MARKS["words"]["answers"]
-# The patterns, with the words that stand in them between double angle brackets.
-_PATTERNS = {
-    name: re.compile(
-        re.sub(r"<<(\w+)>>", lambda found: _MARKS["words"][found[1]], pattern),
-        re.IGNORECASE | re.VERBOSE | re.DOTALL,
-    )
-    for name, pattern in _MARKS["patterns"].items()
-}
+
+
+def compiled(
+    parts_of: Mapping[str, str | Sequence[str]], words: Mapping[str, str], flags: int = 0
+) -> dict[str, re.Pattern[str]]:
+    """Return patterns, with what stands in them between double angle brackets put in.
+
+    Args:
+        parts_of: by name the parts that each pattern is written in; one may name those before it.
+        words: what else may be named.
+        flags: of all.
+    """
+    texts = dict(words)
+    for name, parts in parts_of.items():
+        texts[name] = re.sub(r"<<(\w+)>>", lambda named: texts[named[1]], "".join(parts))
+    return {name: re.compile(texts[name], flags) for name in parts_of}
+
+
+_FLAGS = re.IGNORECASE | re.VERBOSE | re.DOTALL
+_PATTERNS = compiled(_MARKS["patterns"], _MARKS["words"], _FLAGS)
 _TAG = _PATTERNS["thought"]
 
 

@@ -19,24 +19,13 @@ from typing import Literal
 
 from medeval.errors import UserError
 from medeval.files import toml_beside
+from medeval.text import compiled
 
 LETTERS = string.ascii_uppercase
 MOST_OPTIONS = len(LETTERS)
 EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
 _OUTER = EDGES + "()[]{}（）［］｛｝【】〔〕 \t\r\n"
-
-
-def _patterns() -> dict[str, re.Pattern[str]]:
-    """Read the patterns of `choices.toml`, each with the patterns that it names put in."""
-    told = toml_beside(__file__, "choices.toml")
-    texts: dict[str, str] = {}
-    for name, parts in told.items():
-        text = re.sub(r"\{\{(\w+)\}\}", lambda named: texts[named[1]], "".join(parts))
-        texts[name] = text
-    return {name: re.compile(text) for name, text in texts.items()}
-
-
-PATTERNS = _patterns()
+PATTERNS = compiled(toml_beside(__file__, "choices.toml"), {})
 _LABELLED = ("label_in_brackets", "label_with_stop")
 _PERHAPS_LABELLED = ("text_in_brackets", "letter_in_brackets", "letter_and_text")
 
