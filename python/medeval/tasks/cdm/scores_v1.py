@@ -25,11 +25,8 @@ _ARTICLE = re.compile(r"\bA\s")
 _COMMA = re.compile(r",(?![^()]*\))")
 
 _NOT_TOLD = ("Unnecessary Laboratory Tests",)
-# What the reference has among the scores of a case; it works the treatments out later.
-_SCORES = (
-    *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
-    *("Diagnosis", "Gracious Diagnosis"),
-)
+# The reference works it out later, and has it not among the scores of a case.
+_LATER = "Treatment Requested"
 
 
 def requested_items(request: str, names: LabNames) -> list[int]:
@@ -72,5 +69,5 @@ def as_json(score: Mapping[str, Any]) -> dict[str, Any]:
     answers = {key: told for key, told in score["answers"].items() if key not in _NOT_TOLD}
     return {
         "answers": answers,
-        "scores": {name: told for name, told in score["scores"].items() if name in _SCORES},
+        "scores": {name: told for name, told in score["scores"].items() if name != _LATER},
     }

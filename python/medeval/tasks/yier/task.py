@@ -116,10 +116,8 @@ class YierTask(SampleTask):
             for one, records in zip(files, usable, strict=True)
             if len(one.records) > len(records)
         ]
-        training, data_class = (
-            usable[1] if options.examples else [],
-            strictest(map(class_of, files)),
-        )
+        training = usable[1] if options.examples else []
+        data_class = strictest(map(class_of, files))
         task = cls(options, files[0], usable[0], training, data_class, left_out)
         if not task.asked():
             raise UserError(f"{task.file.name} holds no question to be asked.")
