@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
@@ -21,6 +19,7 @@ from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.options import command_flags
 from medeval.commands.progress import shown_progress
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT
 from medeval.judging.jury import AUDIT_REPORT, DEFAULT_JUDGE, Jury
@@ -148,7 +147,7 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
     Args:
         report: of `audit`.
     """
-    words = tomllib.loads(Path(__file__).with_name("judge_audit.toml").read_text("utf-8"))
+    words = toml_beside(__file__, "judge_audit.toml")
     titles = words["agreement"]
     yield from (f"{part}: {reason}" for part, reason in report["not_done"].items())
     compared = {"people": report.get("human", {}).get("agreement", [])}

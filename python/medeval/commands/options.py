@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
@@ -17,6 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
 
@@ -80,7 +80,7 @@ def _given_flags(flags: Sequence[Parameter], function: Callable[..., None]) -> C
 
 
 def _read(command: str) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name(f"{command}_flags.toml").read_text("utf-8"))
+    return toml_beside(__file__, f"{command}_flags.toml")
 
 
 def options_of(kind: type, given: Mapping[str, Any]) -> Any:

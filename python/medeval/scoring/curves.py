@@ -7,14 +7,13 @@ patients at least, of each class that lies there at all; a threshold with fewer 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from medeval.files import toml_beside
 from medeval.models.plots import Plot
 from medeval.scoring.binary import ERROR_BINS, Curve, outcomes
 from medeval.scoring.groups import hidden
@@ -26,7 +25,7 @@ PLACES = 100
 MOST_RESAMPLES = 500
 # So far products of shares and totals are whole numbers that should be.
 DECIMALS = 9
-PLOTS = tomllib.loads(Path(__file__).with_name("plots.toml").read_text(encoding="utf-8"))
+PLOTS = toml_beside(__file__, "plots.toml")
 TOO_FEW = "Not drawn: a part of it would tell of fewer than {least} stays of a class."
 HIDDEN = (
     "{hidden} of {all} {what} are hidden: fewer than {least} {who}, or what has so few could be"
