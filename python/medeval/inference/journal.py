@@ -23,13 +23,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from medeval.errors import UserError, faults_of, os_error_as
-from medeval.files import (
-    end_of_whole_lines,
-    hold,
-    not_written,
-    numbered_lines,
-    replace_file,
-)
+from medeval.files import end_of_whole_lines, hold, not_written, numbered_lines, replace_file
 from medeval.inference.errors import Failure
 from medeval.inference.openai_replies import outcome_of
 from medeval.inference.types import Count, Message, Outcome, Reply, Request, ToolCall, Usage

@@ -95,11 +95,7 @@ def counted(reasons: Iterable[str | None]) -> dict[str, int]:
 
 
 def judgment_of(
-    subject: Subject,
-    judge: str,
-    repeat: int,
-    asks: Sequence[tuple[str, Line]],
-    rubric: Rubric,
+    subject: Subject, judge: str, repeat: int, asks: Sequence[tuple[str, Line]], rubric: Rubric
 ) -> Judgment:
     """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
 

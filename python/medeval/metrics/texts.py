@@ -28,15 +28,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from medeval.errors import UserError
-from medeval.metrics.metric import (
-    CJK,
-    NO_REFERENCE,
-    Metric,
-    Sample,
-    fold_accents,
-    has_cjk,
-    metric,
-)
+from medeval.metrics.metric import CJK, NO_REFERENCE, Metric, Sample, fold_accents, has_cjk, metric
 
 # Our names, and the package's.
 TYPES = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
