@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from medeval.inference.types import response_format
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import (
@@ -132,15 +133,7 @@ def response_format_for(task: MedicalTask) -> dict[str, Any] | None:
     """
     if task.task_type == MULTIPLE_CHOICE or not _has_form(task):
         return None
-    fields = fields_of(task)
-    schema = {
-        "type": "object",
-        "properties": {key: _schema(one) for key, one in fields.items()},
-        "required": list(fields),
-        "additionalProperties": False,
-    }
-    named = {"name": "output", "strict": True, "schema": schema}
-    return {"type": "json_schema", "json_schema": named}
+    return response_format("output", {key: _schema(one) for key, one in fields_of(task).items()})
 
 
 def output_from_reply(

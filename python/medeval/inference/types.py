@@ -119,6 +119,18 @@ def texts_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameter that holds a reply to an object with these members and no others."""
+    named = {"name": name, "strict": True, "schema": object_of(properties)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has all of these members and no others."""
+    required = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": properties, **required}
+
+
 # Lines of a journal are held to these too.
 Count = Annotated[int, Field(ge=0, strict=True)]
 Text = Annotated[str, Field(strict=True)]

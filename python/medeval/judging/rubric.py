@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from medeval.errors import UserError
 from medeval.files import read_text
+from medeval.inference.types import object_of, response_format
 from medeval.text import sha256_of
 
 _FOLDER = Path(__file__).with_name("rubrics")
@@ -124,16 +125,9 @@ class Rubric(YamlFile):
 
     def response_format(self) -> dict[str, Any]:
         """Return the JSON schema of a verdict as the parameter of a chat completion takes it."""
-
-        def exactly(properties: dict[str, Any]) -> dict[str, Any]:
-            required = {"required": list(properties), "additionalProperties": False}
-            return {"type": "object", "properties": properties, **required}
-
         score = {"type": "integer", "enum": list(range(self.low, self.high + 1))}
-        member = exactly({"explanation": {"type": "string"}, "score": score})
-        schema = exactly(dict.fromkeys(self.names, member))
-        verdict = {"name": "verdict", "strict": True, "schema": schema}
-        return {"type": "json_schema", "json_schema": verdict}
+        member = object_of({"explanation": {"type": "string"}, "score": score})
+        return response_format("verdict", dict.fromkeys(self.names, member))
 
 
 def shipped_rubrics() -> list[str]:
