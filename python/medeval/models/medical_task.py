@@ -178,16 +178,13 @@ class MedicalTask(Document, extra="allow"):
             ValueError: a row cannot be split; naming it.
         """
         if self.dataset:
-            return self._split("dataset", self.dataset)
+            return self._read("dataset", *self._split_rows(self.dataset))
         shown = [self.without_answers(row) for row in self.inputs]
         return self._read("inputs", shown, list(self.expected_outputs) or [{} for _ in shown])
 
     def examples(self) -> tuple[list[Row], list[Row]]:
         """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""
-        return self._split("few_shot", self.few_shot)
-
-    def _split(self, label: str, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-        return self._read(label, *self._split_rows(rows))
+        return self._read("few_shot", *self._split_rows(self.few_shot))
 
     def _split_rows(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
         """Split rows into what a model is shown and what is expected of it, aligned.
