@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import not_
@@ -42,6 +41,7 @@ from medeval.models.schemas import (
 from medeval.models.text_files import (
     format_of,
     mapped_rows,
+    packaged_yaml,
     parse_mapping,
     read_rows,
     read_text,
@@ -52,10 +52,7 @@ from medeval.text import sha256_of
 __all__ = ["MedicalTask", "TaskType"]
 
 # These give the answer away, whether or not an output schema names them.
-_GOLD_KEY = re.compile(
-    r"answer_index|confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
-    r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
-)
+_GOLD_KEYS = packaged_yaml("medeval.models", "gold_keys")
 
 DataClass = Literal["open", "credentialed"]
 
@@ -153,12 +150,12 @@ class MedicalTask(Document, extra="allow"):
         it stands.
         """
         shown, expected = map(named_keys, self.schemas())
-        gold = {fold_key(str(key)) for key in (*expected, usual_target(self.task_type))}
+        hidden = (*expected, usual_target(self.task_type), *_GOLD_KEYS)
+        gold = {fold_key(str(key)) for key in hidden}
 
         @cache
         def gives_it_away(key: str) -> bool:
-            folded = fold_key(str(key))
-            return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
+            return key not in shown and fold_key(str(key)) in gold
 
         return gives_it_away
 
