@@ -14,6 +14,8 @@ from enum import StrEnum
 from string import ascii_uppercase
 from typing import Any
 
+from medeval.models.text_files import packaged_yaml
+
 Row = dict[str, Any]
 Schema = dict[str, Any]
 
@@ -27,20 +29,15 @@ class TaskType(StrEnum):
     COMMUNICATION = "communication"
 
 
-# The input and the output side of each type.
-DEFAULT_SCHEMAS: Mapping[TaskType, tuple[Schema, Schema]] = {
-    TaskType.QA: ({"required": ["question"]}, {"required": ["answer"]}),
-    TaskType.SUMMARIZATION: ({"required": ["document"]}, {"required": ["summary"]}),
-    TaskType.DIAGNOSTIC_REASONING: ({"required": ["symptoms"]}, {"required": ["diagnosis"]}),
-    TaskType.COMMUNICATION: ({"required": ["prompt"]}, {"required": ["response"]}),
-}
 # A kind of this package beside the documented four.
 MULTIPLE_CHOICE = "multiple_choice"
 TASK_TYPES: tuple[TaskType | str, ...] = (*TaskType, MULTIPLE_CHOICE)
+# The input and the output side of each type.
 _SCHEMAS: Mapping[str, tuple[Schema, Schema]] = {
-    **{str(kind): schemas for kind, schemas in DEFAULT_SCHEMAS.items()},
-    MULTIPLE_CHOICE: ({"required": ["question", "options"]}, {"required": ["answer"]}),
+    kind: ({"required": told["usual_input"]}, {"required": [told["own_output"]]})
+    for kind, told in packaged_yaml("medeval.models", "task_types").items()
 }
+DEFAULT_SCHEMAS = {kind: _SCHEMAS[kind] for kind in TaskType}
 
 
 def task_type_of(value: object) -> TaskType | str:
