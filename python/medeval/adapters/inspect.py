@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from inspect_ai.tool import ToolInfo
 from medeval.adapters.replay import asked, metrics_of
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Reply, Request, Sample, ToolCall, Usage, body_of
+from medeval.inference.types import Model, Reply, Request, Sample, ToolCall, Usage, body_of
 from medeval.tasks import registry
 from medeval.tasks.task import AskedTask
 
@@ -37,14 +37,13 @@ _LINE = "medeval_line"
 _REASONS = {"stop": "stop", "max_tokens": "length", "content_filter": "content_filter"}
 
 
-class _Model:
+class _Model(Model):
     """The model that inspect evaluates, as our engine asks it."""
 
     def __init__(self, inspected: model.Model, guard: DataUseGuard) -> None:
         base_url = getattr(inspected.api, "base_url", None)
         self.address = normalized(str(base_url)) if base_url else str(inspected)
         self.model = str(inspected)
-        self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._inspected, self._guard = inspected, guard
         self._loop = asyncio.get_running_loop()
@@ -56,9 +55,6 @@ class _Model:
             self._guard.authorize(request, json.dumps(body_of(request, {})).encode(), "answer")
         asked = asyncio.run_coroutine_threadsafe(self._generate(request), self._loop)
         return await asyncio.wrap_future(asked)
-
-    async def close(self) -> None:
-        """Nothing was opened."""
 
     async def _generate(self, request: Request) -> Reply:
         parameters = request.all_parameters

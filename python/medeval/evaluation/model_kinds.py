@@ -186,12 +186,11 @@ class LoadedModel:
         return given if isinstance(given, dict) else failed("NotAMapping")
 
 
-class _Batches:
+class _Batches(Model):
     """Who answers the batches of a call; an item is named by the places of its inputs."""
 
     def __init__(self, loaded: LoadedModel, call: Call) -> None:
         self.model, self.address = loaded.name, loaded.address
-        self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._loaded, self._call = loaded, call
 
@@ -209,9 +208,6 @@ class _Batches:
         else:
             outputs = list(map(writable, given))
         return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)
-
-    async def close(self) -> None:
-        """Nothing stays open between batches."""
 
 
 def imported_model(

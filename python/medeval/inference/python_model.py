@@ -8,7 +8,7 @@ import json
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from copy import deepcopy
@@ -21,11 +21,11 @@ from typing import Any
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Reply, Request, Sample, body_of
+from medeval.inference.types import Model, Reply, Request, Sample, body_of
 from medeval.text import whole
 
 
-class PythonModel:
+class PythonModel(Model):
     """A function in this process that takes an item and returns its text, or a whole reply.
 
     Args:
@@ -52,7 +52,6 @@ class PythonModel:
     ) -> None:
         self.address = IN_PROCESS
         self.model = name
-        self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._function = function
         self._guard = guard
@@ -80,9 +79,6 @@ class PythonModel:
         if isinstance(answer, Failure):
             return answer
         return Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
-
-    async def close(self) -> None:
-        """Nothing was opened."""
 
     async def _called(self, item: Sample) -> Any:
         """Return what the function returns in a thread; a failure if it raises.

@@ -253,7 +253,7 @@ class Model(Protocol):
 
     address: str
     model: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any] = {}
     fallbacks: ParameterFallbacks
 
     async def ask(self, request: Request) -> Reply | Failure:
@@ -264,7 +264,8 @@ class Model(Protocol):
         """
 
     async def close(self) -> None:
-        """Give back what was opened."""
+        """Give back what was opened; nothing was, if a class does not say otherwise."""
+        return
 
 
 @dataclass(frozen=True)
