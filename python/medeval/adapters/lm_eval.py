@@ -20,16 +20,12 @@ from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.run import AUDIT, settings_of
 from medeval.inference.types import Sample
-from medeval.models.text_files import write_text
+from medeval.models.text_files import packaged_yaml, write_text
 from medeval.tasks import registry
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import SampleTask
 
-_HEAD = '''"""What scores this task; see medeval.adapters.lm_eval."""
-from medeval.adapters.lm_eval import FolderScores
-_scores = FolderScores(__file__)
-dataset = _scores.dataset
-process_results = _scores.process_results'''
+_TOLD = packaged_yaml("medeval.adapters", "lm_eval")
 # Before the name of a function of the code beside a description, which the harness knows by a tag.
 _FUNCTION = "!function:"
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"
@@ -71,21 +67,14 @@ def write_task(
     lines = [json.dumps(_document(item), ensure_ascii=False) + "\n" for item in items]
     about = {
         "task": f"medeval_{task.name}",
-        "custom_dataset": f"{_FUNCTION}dataset",
-        "dataset_kwargs": {},
-        "test_split": "test",
-        "output_type": "generate_until",
-        "doc_to_text": "{{prompt}}",
-        "doc_to_target": "",
-        "process_results": f"{_FUNCTION}process_results",
-        "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": 2048},
+        **_TOLD["description"],
         "metric_list": [
             {"metric": one, "aggregation": _FUNCTION + _identifier(one), "higher_is_better": True}
             for one in scored
         ],
         "metadata": {"version": task.prompt_version},
     }
-    code = [_HEAD, *(f"{_identifier(one)} = _scores.metric({one!r})" for one in scored)]
+    code = [_TOLD["code"], *(f"{_identifier(one)} = _scores.metric({one!r})" for one in scored)]
     settings = {**settings_of(replayed(place), task.prompt_version), **task.settings()}
     kept = {"task": task.name, "settings": settings}
     task.keep(place)
