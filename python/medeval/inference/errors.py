@@ -26,13 +26,13 @@ from pydantic import ConfigDict
 
 from medeval.inference.types import Outcome
 
-VENDORS = tomllib.loads(
-    Path(__file__).with_name("endpoint_errors.toml").read_text(encoding="utf-8")
-)
+VENDORS = tomllib.loads(Path(__file__).with_name("endpoint_errors.toml").read_text("utf-8"))
 # Of each kind the words that vendors have for it.
 FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}
 CODES = {kind: frozenset(words) for kind, words in VENDORS["codes"].items()}
 TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in VENDORS["texts"].items()}
+# Statuses that alone decide nothing, by what else counts with them.
+STATUSES: dict[str, list[int]] = VENDORS["statuses_that"]
 
 # Two complaints that a changed conversation mends, each under one code.
 TOO_LONG = "context_length_exceeded"
@@ -41,15 +41,6 @@ NO_SYSTEM_ROLE = "system_role_not_supported"
 NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
 
 _TOO_LARGE = 413
-_MENDED_BY_THE_PROMPT = {400, _TOO_LARGE, 422, 500}
-_PARTS_OF_A_PROMPT = {"", "messages", "prompt", "input", "inputs", "input_text", "input_tokens"}
-_LEAVES_IT_TO_THE_CODE = {400, 403, _TOO_LARGE, 422, 429}
-# Limits by the minute are told in the words of a quota too, but with a time to wait.
-_TELLS_A_QUOTA_IN_WORDS = {400, 402, 403, 429}
-# Statuses with which it is said that there are no tools: none of them passes with time then.
-_NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
-# What a gateway says when there is nothing behind it.
-_GATEWAY = {502, 503, 504}
 _LONGEST_DETAIL = 200
 _PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
@@ -141,7 +132,8 @@ class Failure:
     @property
     def is_unreached(self) -> bool:
         """Tell whether nothing came back, or only from a gateway before the endpoint."""
-        return self.kind is Kind.CONNECTION or self.status in _GATEWAY or self.is_silence
+        is_of_gateway = self.status in STATUSES["come_from_gateways"]
+        return self.kind is Kind.CONNECTION or is_of_gateway or self.is_silence
 
     @property
     def is_refused_request(self) -> bool:
@@ -277,7 +269,7 @@ def failure_of_response(
     if told is None and in_words is not None and any(in_words.groups()):
         wait = sum(float(in_words[unit] or 0) / of for unit, of in _OF_A_SECOND.items())
     kind = _kind(status, named, message, wait)
-    if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
+    if kind in (Kind.REQUEST, Kind.SERVER) and status in STATUSES["the_prompt_may_mend"]:
         own = message if message.own else said
         if TOO_LONG in named or _is_too_long(status, named, parameter, message, said):
             kind, code = Kind.REQUEST, TOO_LONG
@@ -311,11 +303,11 @@ def _told_wait(headers: Mapping[str, str], body: Words, now: datetime | None) ->
 
 def _kind(status: int, codes: Set[str], message: Words, wait: float | None) -> Kind:
     named = next((kind for kind, words in CODES.items() if codes & words), "")
-    if named == Kind.QUOTA or (named and status in _LEAVES_IT_TO_THE_CODE):
+    if named == Kind.QUOTA or (named and status in STATUSES["leave_it_to_the_code"]):
         return Kind.REQUEST if named in ("too_long", "parameter") else Kind(named)
     if _refuses_tools(status, message):
         return Kind.REQUEST
-    if status in _TELLS_A_QUOTA_IN_WORDS and wait is None and message.find("quota"):
+    if status in STATUSES["tell_a_quota_in_words"] and wait is None and message.find("quota"):
         return Kind.QUOTA
     if status == 403 and message.find("moderated"):
         return Kind.FILTER
@@ -326,14 +318,14 @@ def _kind(status: int, codes: Set[str], message: Words, wait: float | None) -> K
 
 
 def _refuses_tools(status: int | None, message: Words) -> bool:
-    return status in _NO_TOOLS_STATUSES and message.find("no_tools") is not None
+    return status in STATUSES["tell_of_no_tools"] and message.find("no_tools") is not None
 
 
 def _is_too_long(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> bool:
     told = message.find("tokens_of_prompt")
     if told is not None and told["reply"] and int(told["reply"]) >= int(told["limit"]):
         return False  # no prompt is so short that this reply has room
-    is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
+    is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in VENDORS["parts_of_a_prompt"]
     if told is None and (not is_of_the_prompt or TEXTS["other_parameter"].match(message.own)):
         return False
     # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
