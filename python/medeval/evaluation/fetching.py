@@ -14,15 +14,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from medeval.inference.guard import is_loopback
+from medeval.inference.guard import NETWORKS, is_loopback
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# Addresses that carry one of IPv4 in them, which a gateway may lead to: NAT64 (RFC 6052, RFC 8215),
-# 6to4 (RFC 3056), Teredo (RFC 4380), and the oldest form (RFC 4291).
-_CARRIERS = [
-    ipaddress.ip_network(network)
-    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
-]
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def _connected(parts: SplitResult, url: str, rules: FetchRules) -> socket.socket
     for address in addresses:
         number = ipaddress.ip_address(address.partition("%")[0])
         is_public = number.is_global and not number.is_multicast
-        is_public &= not any(number in network for network in _CARRIERS)
+        is_public &= not any(number in network for network in NETWORKS["carriers"])
         if not (rules.allow_private_hosts or is_public):
             raise ValueError(f"{url}: the host has the address {address}, which is not public")
     failed = OSError("the host has no address")

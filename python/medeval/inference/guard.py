@@ -44,18 +44,10 @@ if TYPE_CHECKING:
 
 POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
-# Parameters that an answer may need. Anything else (store, metadata, user, a search in the web) may
-# have the endpoint keep text, pass it on or tell whose it is.
-PLAIN = {
-    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "response_format", "seed"),
-    *("presence_penalty", "frequency_penalty", "stop", "reasoning_effort", "tool_choice"),
-    *("logprobs", "top_logprobs", "logit_bias", "parallel_tool_calls", "verbosity"),
-    *("tools", "tools.function"),
-}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
-_RANGES = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1/128 fc00::/7"
-_PRIVATE = [ipaddress.ip_network(each) for each in _RANGES.split()]
+# Parameters that an answer may need, and networks by what is known of them.
+_KNOWN = tomllib.loads(Path(__file__).with_name("guard.toml").read_text(encoding="utf-8"))
+NETWORKS = {name: [*map(ipaddress.ip_network, its)] for name, its in _KNOWN["networks"].items()}
 
 Purpose = Literal["answer", "judgment", "count"]
 Ground = Literal["open", "local", "attestation", "in-process"]
@@ -108,7 +100,7 @@ def _is_private(address: str) -> bool:
     """Tell whether an address in numbers is of this machine or of a private network."""
     number = ipaddress.ip_address(address)
     number = getattr(number, "ipv4_mapped", None) or number
-    return any(number in network for network in _PRIVATE)
+    return any(number in network for network in NETWORKS["private"])
 
 
 def _addresses_of(base_url: str, *, numeric: bool = False) -> set[str]:
@@ -317,7 +309,7 @@ class DataUseGuard:
             tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
             kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
             named = self.endpoints[request.endpoint].parameters
-            if further := sorted({*asked, *kinds} - PLAIN - {*named}):
+            if further := sorted({*asked, *kinds} - {*_KNOWN["plain_parameters"]} - {*named}):
                 raise RefusedError(
                     f"Credentialed text may not go to {request.endpoint} with"
                     f" {', '.join(further)}: leave it away, or, if the agreement covers it, name it"
