@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -31,17 +33,12 @@ _BACKSLASHES = r"\\{0,7}"
 # A text as JSON writes it.
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# What a word of a secret's name is or ends in: accesskey, clientsecret, userpwd.
-_SECRET = re.compile(
-    r"(?:(?:(?<!mon|don|tur|hoc|joc)key|secret|token|passw(?:or)?d|passphrase|pwd|credential|sas"
-    r"|sig|signature)s?|auth|authorization|bearer|cookie|jwt)\Z"
-)
+_WORDS = tomllib.loads(Path(__file__).with_name("secrets.toml").read_text(encoding="utf-8"))
+# What a word of a secret's name is or ends in.
+_SECRET = re.compile(rf"(?:{'|'.join(_WORDS['secret'])})\Z")
 _PLURALS = ("tokens", "keys")
 # With these they speak of counts, of a tokenizer or of fields.
-_NO_ACCESS = re.compile(
-    r"answer|bad|completion|expected|input|max|min|n|new|num|output|prompt|reasoning|required"
-    r"|special|stop|suppress|thinking|total"
-)
+_NO_ACCESS = re.compile("|".join(_WORDS["no_access"]))
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
 # As connection strings and JSON have them: Password=...; AccountKey='...'  "token": "..."
 _PAIR = re.compile(
