@@ -106,15 +106,14 @@ def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome])
         if line["outcome"] in retry
     }
 
-    if again and steps is not None:
-        # The turns first: killed in between, the episodes still have their ends.
-        steps.discard(
-            lambda line: (
-                (name := (line["item"], line["sample"])) in again
-                and (not again[name] or may_go_on(line))
-            )
-        )
+    def is_out(line: Line) -> bool:
+        name = line["item"], line["sample"]
+        return name in again and (not again[name] or may_go_on(line))
+
     if again:
+        if steps is not None:
+            # The turns first: killed in between, the episodes still have their ends.
+            steps.discard(is_out)
         journal.discard(lambda line: line["outcome"] in retry)
 
 
