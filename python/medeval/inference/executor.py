@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, Spent, longest_reply_under
-from medeval.inference.errors import FOR_ALL, Failure, Kind
+from medeval.inference.errors import FOR_ALL, VENDORS, Failure, Kind
 from medeval.inference.journal import Line, line_of
 from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.run import Run, RunConfig
@@ -29,10 +29,7 @@ BY_WORDS, DECLINED, REFUSED, UNREACHED = 2, 5, 10, 5
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
 # again by about one call in so many rounds.
 _ROUNDS_BEFORE_ONE_MORE = 4
-_LET_IT_CALL = (
-    "Let the server call tools (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp:"
-    " --jinja), or use the text protocol: --tool-protocol text."
-)
+_LET_IT_CALL = VENDORS["let_it_call_tools"]
 
 
 class AdaptiveLimiter:
