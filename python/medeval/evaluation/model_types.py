@@ -21,8 +21,7 @@ from typing import Any, cast
 from medeval.evaluation import task_prompts
 from medeval.evaluation.model_kinds import Call, LoadedModel, MissingExtraError, failed, state_of
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
-from medeval.inference import errors
-from medeval.inference.errors import Failure, Kind, RetryPolicy
+from medeval.inference.errors import Failure, Kind, RetryPolicy, failure_of_response
 from medeval.inference.guard import DataUseGuard, is_loopback, normalized
 from medeval.inference.journal import Line
 from medeval.inference.openai_model import OpenAIModel
@@ -31,6 +30,7 @@ from medeval.inference.secrets import key_from_environment, without_key
 from medeval.inference.types import Model, Outcome, Request, Sample, digest, texts_of
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
+from medeval.models.text_files import packaged_yaml
 from medeval.text import whole_json
 
 
@@ -114,7 +114,7 @@ class ApiModel(LoadedModel):
             if response.is_success:
                 return whole_json(json.loads(text))
             told, asked = response.headers, texts_of(rows)
-            return errors.failure_of_response(response.status_code, told, text, asked=asked)
+            return failure_of_response(response.status_code, told, text, asked=asked)
         except (TimeoutError, httpx2.TimeoutException):
             return Failure(Kind.TIMEOUT)
         except httpx2.RequestError as error:
@@ -211,7 +211,7 @@ class ChatModel(LoadedModel):
         schema = task_prompts.response_format_for(task) if self._json_schema else None
         form = {"response_format": schema} if schema else {}
         found: dict[str, tuple[Sample, list[int]]] = {}
-        messages_of = task_prompts.messages_for(task)
+        messages_of = messages_for(task)
         for place, row in enumerate(call.rows):
             messages = messages_of(row)
             key = digest([messages, form])[:32]
@@ -226,19 +226,11 @@ class ChatModel(LoadedModel):
     def read(self, call: Call, text: str, places: Sequence[int]) -> Sequence[Row | None]:
         """See `LoadedModel`."""
         task = cast("MedicalTask", call.task)
-        return [task_prompts.output_from_reply(task, text, call.rows[at]) for at in places]
+        return [output_from_reply(task, text, call.rows[at]) for at in places]
 
 
-# What each task loads, and another word for one of them.
-_LOADERS = {
-    "text-classification": "AutoModelForSequenceClassification",
-    "summarization": "AutoModelForSeq2SeqLM",
-    "text-generation": "AutoModelForCausalLM",
-}
-_ALIASES = {"text2text-generation": "summarization"}
-# Where the text of an input stands, the first of these that it has.
-_TEXT_KEYS = ("text", "document", "note", "prompt", "question", "case", "patient_message")
-_PAIR = ("premise", "hypothesis")
+# What each task loads, other words for tasks, and where the text of an input stands.
+_TOLD = packaged_yaml("medeval.evaluation", "huggingface")
 _NEW_TOKENS = 256
 
 
@@ -282,9 +274,9 @@ class HuggingFaceModel(LoadedModel):
         allow_download: bool = False,
         seed: int = 0,
     ) -> None:
-        self._task = _ALIASES.get(hf_task, hf_task)
-        if self._task not in _LOADERS:
-            known = ", ".join([*_LOADERS, *_ALIASES])
+        self._task = _TOLD["aliases"].get(hf_task, hf_task)
+        if self._task not in _TOLD["loaders"]:
+            known = ", ".join([*_TOLD["loaders"], *_TOLD["aliases"]])
             raise ValueError(f"unknown hf_task {hf_task!r}: use one of {known}")
         try:
             self._torch, library = import_module("torch"), import_module("transformers")
@@ -297,7 +289,7 @@ class HuggingFaceModel(LoadedModel):
             self._tokenizer = library.AutoTokenizer.from_pretrained(
                 str(place), **common, **(tokenizer_kwargs or {})
             )
-            loader = getattr(library, _LOADERS[self._task])
+            loader = getattr(library, _TOLD["loaders"][self._task])
             self._model = loader.from_pretrained(str(place), **common, **(model_kwargs or {}))
         except (OSError, ValueError) as error:
             raise ValueError(
@@ -380,12 +372,12 @@ class HuggingFaceModel(LoadedModel):
         """Return the text of an input; two of them for a premise and a hypothesis."""
         if self._text_key is not None:
             return [str(row[self._text_key])]
-        if all(key in row for key in _PAIR):
-            return [str(row[key]) for key in _PAIR]
-        for key in _TEXT_KEYS:
+        if all(key in row for key in _TOLD["pair"]):
+            return [str(row[key]) for key in _TOLD["pair"]]
+        for key in _TOLD["text_keys"]:
             if isinstance(row.get(key), str) and row[key].strip():
                 return [row[key]]
-        raise ValueError(f"no text under any of {', '.join(_TEXT_KEYS)}; name text_key")
+        raise ValueError(f"no text under any of {', '.join(_TOLD['text_keys'])}; name text_key")
 
     def _encoded(self, texts: Sequence[str], second: Sequence[str] | None = None) -> Any:
         stated = getattr(self._model.config, "max_position_embeddings", None)
