@@ -53,20 +53,18 @@ class Agreement(NamedTuple):
     f: float
 
 
-def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Agreement | None:
-    """Return one kind of ROUGE, words taken as their stems.
+def rouge(name: str, reference: str, hypothesis: str) -> Agreement | None:
+    """Return one kind of ROUGE, words taken as their stems, accented letters as base letters.
 
     Args:
         name: a key of `TYPES`.
         reference: the gold text.
         hypothesis: the model's text.
-        fold: take accented letters as their base letters.
 
     Returns:
         None where the reference has nothing to find: no token, or no pair of tokens for ROUGE-2.
     """
-    if fold:
-        reference, hypothesis = fold_accents(reference), fold_accents(hypothesis)
+    reference, hypothesis = fold_accents(reference), fold_accents(hypothesis)
     by_character = has_cjk(reference) or has_cjk(hypothesis)
     tokens, scorer = _scorer(name, by_character)
     if len(tokens(reference)) < (2 if name == "rouge_2" else 1):
