@@ -327,20 +327,18 @@ def with_calls_in_text(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> Repl
     bare = _FENCED.fullmatch(text)
     inside = [each[1] if each.re is _BLOCK else each[0] for each in found]
     inside = inside or [bare[1] if bare else text]
-    calls = [call for call in map(_call, inside) if call is not None and call[0] in names]
+    calls = [call for call in map(_call, inside) if call and call["name"] in names]
     if len(calls) < len(inside):
         is_call = found or (_MARK.search(text) and any(name in text for name in names))
         return None if is_call else reply
     left = text[: found[0].start()].strip() if found else ""
-    made = tuple(ToolCall(f"call_{n}", name, text) for n, (name, text) in enumerate(calls))
-    called = [{"name": name, "arguments": text} for name, text in calls]
-    parts = [{"id": f"call_{n}", "type": "function", "function": c} for n, c in enumerate(called)]
+    parts = [{"id": f"call_{n}", "type": "function", "function": c} for n, c in enumerate(calls)]
     message = {"role": "assistant", "content": left or None, "tool_calls": parts}
-    return replace(reply, tool_calls=made, message=message)
+    return replace(reply, tool_calls=tuple(_tool_calls(message)), message=message)
 
 
-def _call(text: str) -> tuple[str, str] | None:
-    """Return name and arguments of a call: between tags, or a JSON object that has both.
+def _call(text: str) -> dict[str, str] | None:
+    """Return `name` and `arguments` of a call: between tags, or a JSON object that has both.
 
     The object may stand under `function` of another.
     """
@@ -354,7 +352,7 @@ def _call(text: str) -> tuple[str, str] | None:
         name, arguments = read.get("name"), read.get("arguments", read.get("parameters"))
         arguments = _object(arguments) if isinstance(arguments, str) else arguments
     is_call = isinstance(name, str) and isinstance(arguments, dict)
-    return (name, json.dumps(arguments)) if is_call else None
+    return {"name": name, "arguments": json.dumps(arguments)} if is_call else None
 
 
 def _parameters(text: str) -> dict[str, str] | None:
