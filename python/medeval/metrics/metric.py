@@ -30,10 +30,6 @@ CJK = (
 )
 _ANY_CJK = re.compile(f"[{CJK}]")
 _ACCENTED = re.compile("([a-zA-Z])[\u0300-\u036f]+")
-# Latin letters that Unicode does not decompose.
-_LIGATURES = str.maketrans(
-    {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
-)
 
 
 def text_of(value: object) -> str:
@@ -82,6 +78,10 @@ def vocabulary(name: str) -> dict[str, Any]:
     path = files("medeval.metrics").joinpath("data", f"{name}.json")
     table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return table
+
+
+# Latin letters that Unicode does not decompose.
+_LIGATURES = str.maketrans(vocabulary("ligatures"))
 
 
 @dataclass(frozen=True)
