@@ -21,23 +21,15 @@ from pydantic import (
 
 from medeval.errors import UserError
 from medeval.models.documents import IF_GIVEN, described
+from medeval.models.text_files import packaged_yaml
 
 Pathology = Literal["appendicitis", "cholecystitis", "diverticulitis", "pancreatitis"]
 Rules = Literal["specification", "reference"]
 Mode = Literal["first_only", "extended"]
 
 PATHOLOGIES: tuple[Pathology, ...] = get_args(Pathology)
-REFERENCE_NAMES = {
-    "history_of_present_illness": "patient_history",
-    "physical_exams": "physical_exam_text",
-}
-# What the reference's layout has no place for.
-_NOT_OF_THE_REFERENCE: Any = {
-    "data_class": True,
-    "provenance": True,
-    "demographics": {"age_at_admission"},
-    "lab_results": {"__all__": {"labevent_id", "unit", "flag"}},
-}
+_REFERENCE = packaged_yaml("medeval.models", "reference_case")
+REFERENCE_NAMES: dict[str, str] = _REFERENCE["names"]
 
 Moment = Annotated[
     NaiveDatetime, PlainSerializer(lambda time: time.isoformat(), return_type=str, when_used="json")
@@ -135,6 +127,11 @@ class Provenance(_Part):
     extract_source: Literal["provided", "derived"] | None
 
 
+def _under_either(name: str) -> Any:
+    """Return the field of that name, which is read under the reference's name too."""
+    return Field(validation_alias=AliasChoices(name, REFERENCE_NAMES[name]))
+
+
 class ClinicalCase(_Part):
     """One admission: what a model may be shown, and the ground truth."""
 
@@ -142,15 +139,11 @@ class ClinicalCase(_Part):
     pathology: Pathology | None
     demographics: Demographics | None
     # With both names in one case, the second counts as unknown, which is an error.
-    history_of_present_illness: str = Field(
-        validation_alias=AliasChoices("history_of_present_illness", "patient_history")
-    )
+    history_of_present_illness: Annotated[str, _under_either("history_of_present_illness")]
     lab_results: tuple[LabResult, ...]
     microbiology_events: tuple[MicrobiologyEvent, ...]
     radiology_reports: tuple[RadiologyReport, ...]
-    physical_exams: str = Field(
-        validation_alias=AliasChoices("physical_exams", "physical_exam_text")
-    )
+    physical_exams: Annotated[str, _under_either("physical_exams")]
     ground_truth: GroundTruth
     # Unknown is credentialed: the class of the reference's layout stands in a file beside it.
     data_class: Literal["open", "credentialed"] = "credentialed"
@@ -160,7 +153,7 @@ class ClinicalCase(_Part):
         """Return the case as JSON values, in the names, keys and order of a rule set."""
         if rules == "specification":
             return self.model_dump(mode="json")
-        written = self.model_dump(mode="json", exclude=_NOT_OF_THE_REFERENCE)
+        written = self.model_dump(mode="json", exclude=_REFERENCE["left_out"])
         return {REFERENCE_NAMES.get(key, key): value for key, value in written.items()}
 
 
