@@ -40,12 +40,7 @@ _PLURALS = ("tokens", "keys")
 # With these they speak of counts, of a tokenizer or of fields.
 _NO_ACCESS = re.compile("|".join(_WORDS["no_access"]))
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
-# As connection strings and JSON have them: Password=...; AccountKey='...'  "token": "..."
-_PAIR = re.compile(
-    r"(?P<name>[a-z][\w.\- ]{0,40}?)(?:\s*=|[\"']\s*:)\s*"
-    r"(?P<value>\"[^\"]*\"|'[^']*'|\{[^}]*\}|[^;,&\s\"'{}]+)",
-    re.IGNORECASE,
-)
+_PAIR = re.compile(_WORDS["pair"], re.IGNORECASE | re.VERBOSE)
 
 
 def key_from_environment(variable: str | None, environment: Mapping[str, str]) -> str:
