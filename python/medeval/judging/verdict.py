@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 from medeval.json_reader import (
@@ -38,21 +40,10 @@ LONGEST = 1_000_000
 # A word; the name behind a fence is none.
 _SAID = re.compile(r"(?<![\w`])\w")
 _WORD = re.compile(r"\w")
-# A name and a number in one sentence, in either order. The number of a line in a list is none.
-_BESIDE = (
-    r"\b(?:{0})\b(?:[^\d.!?\n]|[.!?](?!\s)|\n(?!\W{{0,5}}\d{{1,2}}[.)])){{0,80}}\d"
-    r"|\d(?:[^\d.!?\n)]|[.!?](?!\s)){{0,20}}\b(?:{0})\b"
-)
-# A verdict that does not end, or is no JSON, has keys all the same.
-_KEY = r"[\"']\s{{0,9}}({0})\s{{0,9}}[\"']\s{{0,9}}:"
-_DECLINES = re.compile(
-    r"\b(?:can(?:no|')?t|can\u2019t|can\s+not|could(?:\s+not|n['\u2019]t)|wo(?:n't|n\u2019t)"
-    r"|will\s+not|unable\s+to|not\s+able\s+to|declin(?:e|ing)(?:\s+to)?|refus(?:e|ing)(?:\s+to)?)"
-    r"\b[^.\n]{0,40}\b(?:grad(?:e|ing)|judg(?:e|ing)|scor(?:e|ing)|rat(?:e|ing)|assess(?:ing)?"
-    r"|evaluat(?:e|ing)|comply|help|assist)\b",
-    re.IGNORECASE,
-)
-
+# How scores stand outside of a verdict, and how judges decline.
+_MARKS = tomllib.loads(Path(__file__).with_name("verdict.toml").read_text(encoding="utf-8"))
+_FLAGS = re.IGNORECASE | re.VERBOSE
+_DECLINES = re.compile(_MARKS["declines"], _FLAGS)
 
 # How a verdict was found in a reply: as JSON; with allowances, or from the complete part of a
 # broken object; there may be another than the one that is found, and nothing tells which counts;
@@ -187,13 +178,15 @@ def _is_doubtful(
     outside = " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
     if is_cut and _SAID.search(outside if is_whole else text[: found[0].read.start]):
         return True
-    keys = re.findall(_KEY.format("|".join(rubric.names)), outside, re.IGNORECASE)
+    key = _MARKS["key"].replace("<<names>>", "|".join(rubric.names))
+    keys = re.findall(key, outside, _FLAGS)
     if keys and is_whole:
         return True
     # What belongs to a part that is cut off is not beside it.
     names = set(rubric.names) - {key.lower() for key in keys}
     named = "|".join(sorted(name.replace("_", r"[\W_]") for name in names))
-    return bool(named) and re.search(_BESIDE.format(named), outside, re.IGNORECASE) is not None
+    beside = _MARKS["beside"].replace("<<names>>", named)
+    return bool(named) and re.search(beside, outside, _FLAGS) is not None
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
