@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import (
-    DEFAULT_SCHEMAS,
-    ensure_task_schemas,
-    validate_record_against_schema,
-    validate_rows,
-)
-
-__all__ = [
-    "DEFAULT_SCHEMAS",
-    "ensure_task_schemas",
-    "validate_record_against_schema",
-    "validate_task_dataset",
-]
+from medeval.models.schemas import DEFAULT_SCHEMAS as DEFAULT_SCHEMAS
+from medeval.models.schemas import ensure_task_schemas as ensure_task_schemas
+from medeval.models.schemas import validate_record_against_schema as validate_record_against_schema
+from medeval.models.schemas import validate_rows
 
 
 def validate_task_dataset(task: MedicalTask) -> None:
