@@ -31,8 +31,7 @@ _TIMED_OUT = {"batch_expired", "request_timeout"}
 
 def custom_id(request: Request) -> str:
     """Return a request's name in a batch: a hash, which says nothing of the patient."""
-    parts = [request.item.id, request.item.sample, request.key]
-    return digest(parts)
+    return digest([request.item.id, request.item.sample, request.key])
 
 
 def export_batch(run: Run, items: Iterable[Sample], guard: DataUseGuard, path: Path) -> int:
