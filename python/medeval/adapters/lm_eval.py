@@ -108,8 +108,7 @@ class FolderScores:
         self, document: Mapping[str, Any], replies: Sequence[str]
     ) -> dict[str, Any]:
         """Return for each metric the reply, which is scored with all others."""
-        reply = (document["item"], document["sample"], replies[0])
-        return dict.fromkeys(self._names, reply)
+        return dict.fromkeys(self._names, (document["item"], document["sample"], replies[0]))
 
     def metric(self, name: str) -> Callable[[Sequence[tuple[str, int, str]]], float]:
         """Return what makes a metric of all replies; one that is undefined is NaN."""

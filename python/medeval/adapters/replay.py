@@ -53,8 +53,7 @@ def metrics_of(
     def score() -> dict[str, float]:
         with TemporaryDirectory() as place:
             run = _run(task, replayed(Path(place)), Path(place), limit)
-            text = json_lines(lines)
-            (run.folder / RESPONSES).write_text(text, encoding="utf-8")
+            (run.folder / RESPONSES).write_text(json_lines(lines), encoding="utf-8")
             if judges and judged(task) is not None:
                 guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
                 judge(task, run.folder, jury_of(judges), RunConfig(), guard)

@@ -203,8 +203,7 @@ class _Batches(Model):
         if not isinstance(given, list | tuple):
             outputs = [failed("NotAList", batch=len(rows))] * len(rows)
         elif len(given) != len(rows):
-            wrong = failed("WrongLength", batch=len(rows), returned=len(given))
-            outputs = [wrong] * len(rows)
+            outputs = [failed("WrongLength", batch=len(rows), returned=len(given))] * len(rows)
         else:
             outputs = list(map(writable, given))
         return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)

@@ -82,8 +82,7 @@ class ApiModel(LoadedModel):
         super().__init__({})
         self.settings = {"endpoint": address, "header_names": sorted(headers or {})}
         self.name, self.address = name, address
-        retries = RetryPolicy(max_retries + 1, backoff_factor)
-        self.config = replace(self.config, retries=retries)
+        self.config = replace(self.config, retries=RetryPolicy(max_retries + 1, backoff_factor))
         self._gate, self._timeout, self._key = gate, timeout, key
         bearer = {"Authorization": f"Bearer {key}"} if key else {}
         own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
@@ -118,8 +117,7 @@ class ApiModel(LoadedModel):
         except (TimeoutError, httpx2.TimeoutException):
             return Failure(Kind.TIMEOUT)
         except httpx2.RequestError as error:
-            is_broken = isinstance(error, httpx2.DecodingError)
-            kind = Kind.BROKEN if is_broken else Kind.CONNECTION
+            kind = Kind.BROKEN if isinstance(error, httpx2.DecodingError) else Kind.CONNECTION
             return Failure(kind, code=type(error).__name__)
         except (ValueError, RecursionError):
             return Failure(Kind.BROKEN, status=response.status_code)

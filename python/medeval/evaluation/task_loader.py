@@ -273,8 +273,7 @@ def build_task(
                 faults.append(error)
         raise faults[0]
     except (ValueError, FileNotFoundError) as error:
-        rules = described(error)
-        raise ValueError(f"{place}: {'; '.join(rules)}") from None
+        raise ValueError(f"{place}: {'; '.join(described(error))}") from None
 
 
 def _check_key(key: str) -> None:

@@ -174,8 +174,7 @@ class CallFailedError(Exception):
     def __init__(self, failure: Failure, *, is_of_the_item: bool = False) -> None:
         super().__init__(failure.sentence())
         self.failure = failure
-        is_of_one = is_of_the_item or failure.is_by_words
-        self.stops_the_run = failure.kind in FOR_ALL and not is_of_one
+        self.stops_the_run = failure.kind in FOR_ALL and not (is_of_the_item or failure.is_by_words)
 
 
 class Words:

@@ -125,8 +125,7 @@ def audit(
         elif part == "length":
             report["effects"] += length_bias(base)
         elif part == "sanity":
-            controls = part_of(part, subjects=control_subjects(judging.subjects))
-            report["effects"] += sanity(controls)
+            report["effects"] += sanity(part_of(part, subjects=control_subjects(judging.subjects)))
         elif part == ATTACKS:
             tried = attacks or prompt.AttackFile.read(prompt.SHIPPED_ATTACKS)
             weak = prompt.WeakAnswers.read(prompt.WEAK_ANSWERS).subjects

@@ -227,8 +227,7 @@ class Judging:
         try:
             record = read_file(place, JudgeRecord)
         except FileNotFoundError:
-            told = f"{place}: there are no judgments. Run the judges first."
-            raise UserError(told) from None
+            raise UserError(f"{place}: there are no judgments. Run the judges first.") from None
         settings = record.settings
         if settings["prompt_version"] != self.prompt.version:
             raise UserError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from enum import StrEnum
 from string import ascii_uppercase
@@ -238,12 +239,10 @@ def letters_at(index: Any) -> list[str]:
         ValueError: it is no such place.
     """
     given = index if isinstance(index, list | tuple) else [index]
-    try:
+    with suppress(ValueError, TypeError, IndexError):
         places = [int(one) for one in given if not isinstance(one, bool | float)]
         if len(places) == len(given) and min(places) >= 0:
             return [LETTERS[place] for place in places]
-    except (ValueError, TypeError, IndexError):
-        pass
     raise ValueError("answer_index: write the place of the right option, counted from 0")
 
 
