@@ -155,8 +155,7 @@ def read(lexicon: Lexicon, text: str) -> Reading:
     coverage = known / total if total else None
     if not lexicon.has_forms:
         return Reading(facts, findings, coverage)
-    by_form = frozenset(claims), frozenset(said), frozenset(slots)
-    return Reading(facts, findings, coverage, *by_form)
+    return Reading(facts, findings, coverage, frozenset(claims), frozenset(said), frozenset(slots))
 
 
 def _amounts(
