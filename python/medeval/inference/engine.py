@@ -22,7 +22,7 @@ from itertools import chain, islice
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, spent_by
 from medeval.inference.errors import TOO_LONG, CallFailedError
-from medeval.inference.executor import RequestExecutor
+from medeval.inference.executor import RequestExecutor, StoppedError
 from medeval.inference.journal import (
     FAILURE,
     MESSAGES,
@@ -117,10 +117,6 @@ def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome])
         journal.discard(lambda line: line["outcome"] in retry)
 
 
-class _StoppedError(Exception):
-    """The run stopped while an episode was under way."""
-
-
 @dataclass
 class _Loop:
     """One start of a run."""
@@ -190,10 +186,9 @@ class _Loop:
                 except CallFailedError as error:
                     if error.stops_the_run:
                         self.executor.stop_for(error.failure)
-                        return
                     finished = Finished(error.failure.outcome, failure=error.failure)
                 line = self._episode_line(sample, finished, turns, asked)
-        except _StoppedError:
+        except StoppedError:
             return
         except Exception:
             if isinstance(sample, Sample) and turns:
@@ -226,8 +221,6 @@ class _Loop:
         line = None if self.steps is None else self.steps.answer(request, len(turns))
         if line is None:
             line = await self.executor.call(request)
-            if line is None:
-                raise _StoppedError
             if self.steps is not None:
                 if line.get("tool_calls") and line["outcome"] == Outcome.EMPTY:
                     line["outcome"] = str(Outcome.ANSWERED)

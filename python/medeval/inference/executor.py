@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from typing import NoReturn
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, Spent, longest_reply_under
@@ -67,6 +68,10 @@ class AdaptiveLimiter:
             self._allowed, self._succeeded = min(self._most, self._allowed + 1), 0
 
 
+class StoppedError(Exception):
+    """The run stopped before there was a reply or a failure that stays."""
+
+
 class RequestExecutor:
     """Makes the calls of a run and knows when no more may be made.
 
@@ -108,25 +113,22 @@ class RequestExecutor:
         # Those that were told that there are no tools, and those whose calls could not be read.
         self._toolless, self._unread = set[str](), set[str]()
 
-    async def call(self, request: Request) -> Line | None:
-        """Ask until there is a reply or a failure that stays; None if the run stopped before.
+    async def call(self, request: Request) -> Line:
+        """Ask until there is a reply or a failure that stays.
 
         Raises:
+            StoppedError: the run stopped before.
             UserError: the endpoint takes no tools, or the request may not be sent.
         """
         name, began = request.item.name, time.monotonic()
         attempts, spent = 0, Spent()
         while not await _within(self._not_before - time.monotonic(), self.stop):
             attempts += 1
-            made = await self._attempt(request)
-            if made is None:
-                return None
-            answer, of_call, number = made
+            answer, of_call, number = await self._attempt(request)
             spent += of_call
             if isinstance(answer, Failure):
                 if self._is_of_all(answer, name):
                     self.stop_for(answer, request)
-                    return None
                 if self._retries.may_retry(answer, attempts):
                     if self._retries.asks_too_much(answer):
                         answer = replace(answer, retry_after=None)
@@ -142,19 +144,21 @@ class RequestExecutor:
                 if name in self.unreached and len(self.unreached) >= most:
                     told = f"{answer.sentence()}, for {most} items in a row and all attempts"
                     self._stop_because(f"{told}: {self._model.address}")
-                    return None
             answer = self._with_tools(request, answer, name)
             seconds = round(time.monotonic() - began, 3)
             measured = {"seconds": seconds, "attempts": attempts, "charged": str(spent.charged)}
             return line_of(request, answer, spent.known, measured)
-        return None
+        raise StoppedError
 
-    def stop_for(self, failure: Failure, request: Request | None = None) -> None:
+    def stop_for(self, failure: Failure, request: Request | None = None) -> NoReturn:
         """Make no more calls, since every one of them would fail in the same way.
 
         Args:
             failure: that one met.
             request: that met it; what the endpoint wrote may repeat it, and is shown if it is open.
+
+        Raises:
+            StoppedError: always.
         """
         reason = failure.sentence()
         if failure.retry_after is not None:
@@ -194,15 +198,18 @@ class RequestExecutor:
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _attempt(self, request: Request) -> tuple[Reply | Failure, Spent, int] | None:
-        """Make one call when there is a place and money for it; None if the run stopped before.
+    async def _attempt(self, request: Request) -> tuple[Reply | Failure, Spent, int]:
+        """Make one call when there is a place and money for it.
 
         Returns:
             What came back, what it came to, and its number among all calls.
+
+        Raises:
+            StoppedError: the run stopped before.
         """
         async with self._limiter:
             if self.stop.is_set():
-                return None
+                raise StoppedError
             self._calls += 1
             call, most = self._calls, Decimal(0)
             if self._price is not None and self._budget.limit is not None:
@@ -212,7 +219,6 @@ class RequestExecutor:
                     f"The next call could exceed the limit of {self._budget.limit}, of which"
                     f" {self._budget.spent:f} is spent: raise it"
                 )
-                return None
             number, cost = 0, None
             try:
                 number = self._ledger.begin(most)
@@ -273,9 +279,10 @@ class RequestExecutor:
                 )
         return read or answer
 
-    def _stop_because(self, reason: str) -> None:
+    def _stop_because(self, reason: str) -> NoReturn:
         self.stopped = self.stopped or f"{reason}. Start the same run again to go on."
         self.stop.set()
+        raise StoppedError
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
