@@ -17,6 +17,7 @@ import yaml
 
 from medeval.adapters.replay import asked, metrics_of, replayed
 from medeval.errors import UserError
+from medeval.files import json_lines, read_json_lines
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.run import AUDIT, settings_of
 from medeval.inference.types import Sample
@@ -64,7 +65,6 @@ def write_task(
         guard = DataUseGuard(read_endpoints(endpoints), place / AUDIT)
         guard.check(normalized(base_url), is_open=False)
     scored = _scores(task, [(item, "") for item in items])
-    lines = [json.dumps(_document(item), ensure_ascii=False) + "\n" for item in items]
     about = {
         "task": f"medeval_{task.name}",
         **_TOLD["description"],
@@ -78,7 +78,7 @@ def write_task(
     settings = {**settings_of(replayed(place), task.prompt_version), **task.settings()}
     kept = {"task": task.name, "settings": settings}
     task.keep(place)
-    write_text(place / _DOCUMENTS, "".join(lines))
+    write_text(place / _DOCUMENTS, json_lines(map(_document, items)))
     write_text(place / _ABOUT, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     write_text(place / _CODE, "\n".join(code) + "\n")
     described = yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
@@ -100,8 +100,7 @@ class FolderScores:
         """Return the documents."""
         import datasets  # type: ignore[import-untyped]
 
-        text = (self._folder / _DOCUMENTS).read_text(encoding="utf-8")
-        rows = [json.loads(line) for line in text.splitlines()]
+        rows = [row for _, row in read_json_lines(self._folder / _DOCUMENTS)]
         return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
 
     def process_results(

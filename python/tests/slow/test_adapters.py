@@ -11,6 +11,8 @@ from commands import PROJECT_ROOT, folder_of, run_medeval, run_program
 from model_server import ModelServer, RuledEndpoint, model_server
 from tables import table
 
+from medeval.adapters.lm_eval import FolderScores, write_task
+
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
 RULES = table("adapters")
@@ -131,3 +133,13 @@ def test_lm_eval_gives_our_metrics(name: str, tmp_path: Path) -> None:
     (file,) = tmp_path.rglob("results_*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["results"][f"medeval_{name}"]
     assert {name: found[f"{name},none"] for name in wanted} == wanted
+
+
+def test_lm_eval_reads_a_prompt_with_a_separator_of_lines(tmp_path: Path) -> None:
+    task = {"task_id": "apart", "task_type": "qa", "data_class": "open", "metrics": ["exact_match"]}
+    rows = [{"question": "Fever\u2028or cough?", "answer": "fever"}]
+    file = tmp_path / "apart.json"
+    file.write_text(json.dumps({**task, "dataset": rows}), encoding="utf-8")
+    place = write_task(str(file), {}, tmp_path)
+    (document,) = FolderScores(str(place / "code")).dataset()["test"]
+    assert rows[0]["question"] in document["prompt"]
