@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,14 +18,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from itertools import count
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
+from medeval.files import toml_beside
 from medeval.inference.types import Outcome
 
-VENDORS = tomllib.loads(Path(__file__).with_name("endpoint_errors.toml").read_text("utf-8"))
+VENDORS = toml_beside(__file__, "endpoint_errors.toml")
 # Of each kind the words that vendors have for it.
 FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}
 CODES = {kind: frozenset(words) for kind, words in VENDORS["codes"].items()}

@@ -35,7 +35,7 @@ import idna
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from medeval.errors import UserError, faults_of
-from medeval.files import not_written, sha256
+from medeval.files import not_written, sha256, toml_beside
 from medeval.inference.openai_replies import keep_bounded
 from medeval.inference.types import CREDENTIALED, OPEN, Request
 
@@ -46,7 +46,7 @@ POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Parameters that an answer may need, and networks by what is known of them.
-_KNOWN = tomllib.loads(Path(__file__).with_name("guard.toml").read_text(encoding="utf-8"))
+_KNOWN = toml_beside(__file__, "guard.toml")
 NETWORKS = {name: [*map(ipaddress.ip_network, its)] for name, its in _KNOWN["networks"].items()}
 
 Purpose = Literal["answer", "judgment", "count"]

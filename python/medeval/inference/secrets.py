@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.inference.errors import json_or_none
 
 TAKEN_OUT = "[key]"
@@ -33,7 +32,7 @@ _BACKSLASHES = r"\\{0,7}"
 # A text as JSON writes it.
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_WORDS = tomllib.loads(Path(__file__).with_name("secrets.toml").read_text(encoding="utf-8"))
+_WORDS = toml_beside(__file__, "secrets.toml")
 # What a word of a secret's name is or ends in.
 _SECRET = re.compile(rf"(?:{'|'.join(_WORDS['secret'])})\Z")
 _PLURALS = ("tokens", "keys")

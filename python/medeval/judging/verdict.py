@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
+from medeval.files import toml_beside
 from medeval.json_reader import (
     Allowances,
     Found,
@@ -41,7 +40,7 @@ LONGEST = 1_000_000
 _SAID = re.compile(r"(?<![\w`])\w")
 _WORD = re.compile(r"\w")
 # How scores stand outside of a verdict, and how judges decline.
-_MARKS = tomllib.loads(Path(__file__).with_name("verdict.toml").read_text(encoding="utf-8"))
+_MARKS = toml_beside(__file__, "verdict.toml")
 _FLAGS = re.IGNORECASE | re.VERBOSE
 _DECLINES = re.compile(_MARKS["declines"], _FLAGS)
 
