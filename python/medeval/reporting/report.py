@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import plot_name
@@ -128,23 +129,7 @@ def format_named(name: str, formats: Sequence[str] = FORMATS, otherwise: str = "
 
 
 # What stands in LaTeX for signs that act there, or that its fonts lack.
-_SPECIAL = {
-    **{one: rf"\{one}" for one in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "\u2264": r"$\leq$",
-    "\u2265": r"$\geq$",
-    "\u00b1": r"$\pm$",
-    "\u00d7": r"$\times$",
-    "\u2191": r"$\uparrow$",
-    "\u2193": r"$\downarrow$",
-    "\u2192": r"$\rightarrow$",
-}
+_SPECIAL: dict[str, str] = toml_beside(__file__, "templates/latex.toml")
 _INTERVAL = re.compile(r"\((-?[\d.,]+) to (-?[\d.,]+)\)")
 _ACTING = re.compile("|".join(map(re.escape, _SPECIAL)))
 
