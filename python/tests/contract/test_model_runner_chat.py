@@ -72,7 +72,8 @@ def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path:
         return BAD_REQUEST if rows[2]["question"] in prompt_of(body) and before == 0 else None
 
     with model_server(Script(fault=fault, reply=PANCREAS.reply)) as server:
-        runner = chat_runner(server.url, tmp_path)
+        # One after the other: a refusal before any answer would have parameters left out.
+        runner = chat_runner(server.url, tmp_path, concurrency=1)
         outputs = runner.run_model("m", rows, task=TASK)
         answer = {"answer": "pancreas"}
         error = {"type": "request", "attempts": 1, "status": 400, "code": "invalid_value"}
