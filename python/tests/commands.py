@@ -37,14 +37,27 @@ def link_project(folder: Path) -> None:
 
 
 def run_medeval(
-    *args: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    *args: str | Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    code: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m medeval`; `env` is added to the test session's environment."""
+    """Run `python -m medeval`.
+
+    Args:
+        args: the words behind it.
+        env: added to the test session's environment.
+        cwd: where it runs; the default is the project's root.
+        code: that it must end with.
+    """
     words = [*map(str, args)]
     # A fork has the package of this checkout.
     if servers and "PYTHONPATH" not in (env or {}):
-        return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
-    return run_program(sys.executable, "-m", "medeval", *words, env=env, cwd=cwd)
+        done = servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
+    else:
+        done = run_program(sys.executable, "-m", "medeval", *words, env=env, cwd=cwd)
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 @contextmanager
@@ -74,6 +87,7 @@ def run_dbt(
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
     cwd: Path | None = None,
+    code: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `dbt` with its target and log folders outside the checkout.
 
@@ -84,6 +98,7 @@ def run_dbt(
             spill files. The default is one a session and target, since the parse cache of one
             target is worthless to another.
         cwd: where it runs; the default is the project's root.
+        code: that it must end with.
     """
     env = env or {}
     words = [str(arg) for arg in args]
@@ -95,7 +110,9 @@ def run_dbt(
     }
     dbt = Path(sys.executable).with_name("dbt")
     folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
-    return run_program(dbt, *words, *folders, env={**warehouse, **env}, cwd=cwd)
+    done = run_program(dbt, *words, *folders, env={**warehouse, **env}, cwd=cwd)
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 def run_program(

@@ -45,14 +45,16 @@ Main = Callable[..., Done]
 
 
 def main_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
-    """Return what runs a command of this program, given as words."""
+    """Return what runs a command of this program, given as words, and the code it must end with."""
     monkeypatch.setattr(typer.main, "get_command", _commands)
 
-    def run(*words: str | Path) -> Done:
+    def run(*words: str | Path, code: int | None = None) -> Done:
         monkeypatch.setattr(sys, "argv", ["medeval", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        code = ended.value.code
-        return Done(code if isinstance(code, int) else 0, *capsys.readouterr())
+        found = ended.value.code
+        done = Done(found if isinstance(found, int) else 0, *capsys.readouterr())
+        assert code in (None, done.code), done.out + done.err
+        return done
 
     return run

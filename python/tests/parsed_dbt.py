@@ -36,9 +36,13 @@ _servers: dict[str, CommandServer] = {}
 
 
 def run_parsed(
-    *args: str, target: str, env: Mapping[str, str], folder: Path
+    *args: str,
+    target: str,
+    env: Mapping[str, str],
+    folder: Path,
+    project: Path = PROJECT_ROOT,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `dbt` from the project's root, as `run_dbt` does; `--vars` has an argument of its own.
+    """Run `dbt` from a project's root, as `run_dbt` does; `--vars` has an argument of its own.
 
     The project has its unit tests unless `env` says otherwise: then all runs have one parse.
     """
@@ -48,11 +52,11 @@ def run_parsed(
     later = _OF_MODELS if "--resource-type" in args else set()
     read = {name: its for name, its in yaml.safe_load(variables).items() if name not in later}
     kept = {name: bool(value) if name == _PATH else value for name, value in read.items()}
-    key = json.dumps([target, kept, parsed], sort_keys=True)
+    key = json.dumps([str(project), target, kept, parsed], sort_keys=True)
     # The one that was used last is at the end.
     server = _servers.pop(key, None)
     if server is None:
-        server = CommandServer(__file__, target, json.dumps(read), env=parsed)
+        server = CommandServer(__file__, str(project), target, json.dumps(read), env=parsed)
         while len(_servers) >= _MOST:
             _servers.pop(next(iter(_servers))).close()
     _servers[key] = server
@@ -62,7 +66,7 @@ def run_parsed(
     }
     folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
     command = [*args, "--target", target, *folders]
-    return server.run(command, {**os.environ, **warehouse, **env}, PROJECT_ROOT)
+    return server.run(command, {**os.environ, **warehouse, **env}, project)
 
 
 @atexit.register
@@ -72,11 +76,11 @@ def close_servers() -> None:
         _servers.popitem()[1].close()
 
 
-def _serve(target: str, variables: str) -> int:
-    """Parse the project, and in each fork run dbt and return its exit code."""
+def _serve(project: str, target: str, variables: str) -> int:
+    """Parse a project, and in each fork run dbt and return its exit code."""
     from dbt.cli.main import dbtRunner
 
-    os.chdir(PROJECT_ROOT)
+    os.chdir(project)
     with TemporaryDirectory() as folder:
         words = ["--quiet", "parse", "--target", target, "--vars", variables]
         words += ["--target-path", f"{folder}/target", "--log-path", f"{folder}/logs"]

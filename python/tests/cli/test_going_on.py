@@ -19,11 +19,11 @@ TABLES = table("records")
 
 def begun(folder: Path, main: Main) -> Path:
     """Begin a run of which nothing is asked."""
-    done = main(
+    main(
         "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
         folder / "runs", "--questions", QUESTIONS, "--export-prompts", folder / "batch.jsonl",
+        code=0,
     )  # fmt: skip
-    assert done.code == 0, done.err
     (made,) = (folder / "runs").iterdir()
     return made
 
@@ -38,7 +38,7 @@ def test_a_start_that_is_refused_changes_nothing_of_the_run(tmp_path: Path, main
         held = main("run", "--resume", folder, "--limit", "1")
     assert (held.code, "Another run is writing" in held.err) == (2, True), held.err
     for given in (["--max-cost", "5"], ["--prices", tmp_path / "none.toml"], priced):
-        assert main("run", "--resume", folder, *given).code == 2
+        main("run", "--resume", folder, *given, code=2)
     assert (folder / "run.json").read_bytes() == before
 
 
@@ -60,8 +60,7 @@ def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.M
     (tmp_path / "answers.jsonl").touch()
     monkeypatch.setattr("medeval.inference.batch.import_batch", interrupted)
     asked = ["run", "--resume", folder, "--import-answers", tmp_path / "answers.jsonl"]
-    done = main(*asked)
-    assert done.code == 130
+    done = main(*asked, code=130)
     assert "0 of 8 items are done" in done.err
     assert shlex.split(done.err.split("`")[1])[3:] == [str(word) for word in asked]
 
@@ -70,9 +69,8 @@ def test_a_line_of_a_batch_that_is_nested_without_end_is_named(tmp_path: Path, m
     (tmp_path / "deep.jsonl").write_text("[" * 100_000 + "\n")
     done = main(
         "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
-        tmp_path / "runs", "--import-answers", tmp_path / "deep.jsonl",
+        tmp_path / "runs", "--import-answers", tmp_path / "deep.jsonl", code=2,
     )  # fmt: skip
-    assert done.code == 2
     assert "deep.jsonl, line 1: not a line of a batch" in done.err
     assert not (tmp_path / "runs").exists()
 
@@ -89,8 +87,7 @@ def test_a_record_that_says_what_it_may_not_is_refused_by_field(
         changed = changed[int(name) if name.isdigit() else name]
     changed[last] = value
     (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    done = main(*command.split(), tmp_path)
-    assert done.code == 2
+    done = main(*command.split(), tmp_path, code=2)
     assert f"{tmp_path / 'run.json'} is not the record of a run ({said}" in done.err
     assert "sk-is-a-key" not in done.err
 

@@ -23,8 +23,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root: Path) -> None:
-    done = main("init", tmp_path / "my study")
-    assert done.code == 0, done.err
+    done = main("init", tmp_path / "my study", code=0)
     made = tmp_path / "my study"
     assert names_in(made) == PARTS
     kept = [project_root / part for part in PARTS]
@@ -42,8 +41,7 @@ def test_folder_keeps_its_own(main: Main, tmp_path: Path, monkeypatch: pytest.Mo
     # What a copy that was killed has left.
     (tmp_path / ".incomplete" / "models").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    done = main("init", ".")
-    assert done.code == 0, done.err
+    done = main("init", ".", code=0)
     assert names_in(tmp_path) == [".venv", *PARTS]
     assert "Next:\n  dbt build\n" in done.out
 

@@ -31,10 +31,8 @@ def cells(parquet: Path) -> tuple[list[str], Counter[tuple[str | None, ...]]]:
 def test_every_cell_is_written(tmp_path: Path, main: Main) -> None:
     source, out = PROJECT_ROOT / "demo" / "mimic4", tmp_path / "parquet"
     (tmp_path / "ids.txt").write_text(COHORT, encoding="utf-8")
-    done = main(
-        "load", "mimic4", source, "--cohort-file", tmp_path / "ids.txt", "--to", "parquet", out
-    )
-    assert done.code == 0, done.err
+    listed = ("--cohort-file", tmp_path / "ids.txt")
+    done = main("load", "mimic4", source, *listed, "--to", "parquet", out, code=0)
     assert f"MEDEVAL_MIMIC4_DIR={out} MEDEVAL_MIMIC4_NOTE_DIR={out}" in done.out
     files = [path for path in source.glob("*/*.csv*") if (out / path.parent.name).is_dir()]
     assert len(files) >= 12

@@ -114,8 +114,7 @@ def test_a_download_that_stopped_is_gone_on_with(
     assert (done.code, done.out) == (2, "")
     assert "Z%20.txt cannot be fetched: HTTP status 404" in done.err
     assert set(stored(tmp_path)) == set(NOTES) - {"Z .txt"}
-    done = main("load", "mtsamples", tmp_path)
-    assert done.code == 2
+    done = main("load", "mtsamples", tmp_path, code=2)
     assert "incomplete: of 3 notes it lacks 1, 'Z .txt'" in done.err
     # A folder that is named as a cache is completed.
     assert "Z%20.txt cannot be fetched" in main("load", "mtsamples", "--cache-dir", tmp_path).err
@@ -212,13 +211,10 @@ def test_a_run_fills_a_cache_that_is_empty(
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse.path))
     words = ["run", "--task", "mtsamples", "--model", "demo", "--judge-model", "local"]
     words += ["--cache-dir", str(cache), "--out", str(tmp_path / "runs")]
-    done = main(*words)
-    assert done.code == 2
+    done = main(*words, code=2)
     assert f"{cache / 'txt_files'}: 3 notes, 3 of them fetched now" in done.err
     assert f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`" in done.err
     assert stored(cache) == NOTES
     warehouse.builds("build", "--select", "mtsamples", MTSAMPLES=cache)
-    done = main(*words)
-    assert done.code == 0, done.err
-    assert "fetched" not in done.err
+    assert "fetched" not in main(*words, code=0).err
     assert repository.asked[LIST] == repository.asked[FIRST] == 1

@@ -32,8 +32,7 @@ def predict(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path) -> Pred
     def function(build: Build, name: str, *words: str) -> tuple[Path, Rows]:
         build.use(monkeypatch)
         before = {*tmp_path.iterdir()}
-        done = main("predict", "--task", name, "--out", tmp_path, *words)
-        assert done.code == 0, done.err
+        main("predict", "--task", name, "--out", tmp_path, *words, code=0)
         (folder,) = {*tmp_path.iterdir()} - before
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
             return folder, list(csv.DictReader(file))

@@ -43,8 +43,7 @@ def scored(main: Main, task: str) -> Path:
     folder.mkdir()
     rows.to_csv(folder / "predictions.csv", index=False)
     given = "--task", task, folder, "--test_listfile", "list.csv", "--n-iters", "50"
-    done = main("score", *given, "--out", "values.json")
-    assert done.code == 0, done.err
+    main("score", *given, "--out", "values.json", code=0)
     return folder
 
 
@@ -82,8 +81,7 @@ def test_a_score_describes_the_plots_that_its_task_calls_for(task: str, main: Ma
 @pytest.mark.parametrize("task", DRAWN)
 def test_figures_are_written_in_three_forms_as_wide_as_a_column(task: str, main: Main) -> None:
     folder = scored(main, task)
-    done = main("report", folder, "--figures", "figures")
-    assert done.code == 0, done.err
+    done = main("report", folder, "--figures", "figures", code=0)
     names = [f"{task}_{name}" for name in ("metrics", *DRAWN[task])]
     files = sorted(f"{name}.{form}" for name in names for form in ("svg", "pdf", "png"))
     assert sorted(one.name for one in Path("figures").iterdir()) == sorted(["captions.md", *files])
@@ -103,7 +101,7 @@ def test_figures_are_written_in_three_forms_as_wide_as_a_column(task: str, main:
 def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main) -> None:
     file = report_file(Path("one.json"))
     for folder in ("first", "again"):
-        assert main("report", file, "--out", f"{folder}.md", "--figures", folder).code == 0
+        main("report", file, "--out", f"{folder}.md", "--figures", folder, code=0)
     found = [
         {one.name: one.read_bytes() for one in Path(at).iterdir()} for at in ("first", "again")
     ]
@@ -122,7 +120,7 @@ def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main)
 
 def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Main) -> None:
     file = write_report(Path("named.json"), "m", "t", **GIVEN["named"])
-    assert main("report", file, "--out", "one.md", "--figures", "figures").code == 0
+    main("report", file, "--out", "one.md", "--figures", "figures", code=0)
     assert len(list(Path("figures").iterdir())) == 4
     texts = texts_of(Path("figures/t_by_group.svg"))
     assert texts.count(r"$a$ <b> &\x1b[1m " + "\u5fc3") == 2
@@ -133,8 +131,7 @@ def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Mai
 def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     file = report_file(Path("one.json"))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    done = main("report", file, "--out", "one.html", "--figures", "figures")
-    assert done.code == 2
+    done = main("report", file, "--out", "one.html", "--figures", "figures", code=2)
     assert "pip install 'medeval[plots]'" in done.err
     assert not Path("one.html").exists()
     assert not Path("figures").exists()
@@ -144,7 +141,7 @@ def test_bars_of_a_leaderboard_lie_on_one_axis_also_beyond_1(main: Main) -> None
     known = {"metadata": {"task_hash": "a" * 64}}
     for model, points in (("x", 3.0), ("y", -1.0)):
         write_report(Path(model, "scores.json"), model, "t", {"points": points}, **known)
-    assert main("leaderboard", "x", "y").code == 0
+    main("leaderboard", "x", "y", code=0)
     page = Path("leaderboard.html").read_text(encoding="utf-8")
     assert "-1 to 3" in page
     places = re.findall(r'class="range" x1="([\d.]+)"', page)

@@ -235,21 +235,20 @@ def test_file_that_cannot_be_read(content: bytes, words: str, main: Main) -> Non
 
 @pytest.mark.usefixtures("warehouse")
 def test_doctor_finds_a_scorer_that_is_wrong(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main("doctor", "--task", "ihm").code == 0
+    main("doctor", "--task", "ihm", code=0)
     upright = Binary.__init__
 
     def upside_down(self: Binary, truth: Any, guess: Any, **options: Any) -> None:
         upright(self, truth, -guess, **options)
 
     monkeypatch.setattr(Binary, "__init__", upside_down)
-    done = main("doctor", "--task", "ihm")
-    assert done.code == 1
+    done = main("doctor", "--task", "ihm", code=1)
     assert "NOT  in_hospital_mortality: the truth must score the best value" in done.out
 
 
 def predicted(main: Main, task: str) -> tuple[Path, Path]:
     """Export the demo's listfile of a task and write predictions of its rows."""
-    assert main("export", "--task", task).code == 0
+    main("export", "--task", task, code=0)
     (listfile,) = Path("exports").rglob("test/listfile.csv")
     rows = pd.read_csv(listfile)
     keys = 1 + ("period_length" in rows)

@@ -37,10 +37,11 @@ def run(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path, demo_cdm: B
 
     def function(task: str, *words: str | Path) -> Path:
         demo_cdm.use(monkeypatch)
-        asked = main("run", "--task", task, "--model", "demo", "--out", tmp_path / "runs", *words)
-        assert asked.code == 0, asked.err
+        asked = main(
+            "run", "--task", task, "--model", "demo", "--out", tmp_path / "runs", *words, code=0
+        )
         folder = folder_in(asked.out + asked.err)
-        assert main("score", folder, "--n-iters", "0").code == 0
+        main("score", folder, "--n-iters", "0", code=0)
         return folder
 
     return function
@@ -113,7 +114,7 @@ def test_an_item_of_a_report_says_what_was_shown_said_and_right(
         )
     (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
     folder = run("cdm", "--cases", export, "--subset", f"one={tmp_path / 'one'}")
-    assert main("report", folder).code == 0
+    main("report", folder, code=0)
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     scores = (folder / "scores.json").read_text(encoding="utf-8")
     texts = [
@@ -128,7 +129,7 @@ def test_an_item_of_a_report_says_what_was_shown_said_and_right(
     else:
         assert not any(text in page + scores for text in texts)
         assert "Inputs and outputs are not shown" in page
-        assert main("report", folder, "--show-text", "--out", tmp_path / "whole.html").code == 0
+        main("report", folder, "--show-text", "--out", tmp_path / "whole.html", code=0)
         whole = html.unescape((tmp_path / "whole.html").read_text(encoding="utf-8"))
         assert all(text in whole for text in texts), [text for text in texts if text not in whole]
         assert (folder / "scores.json").read_text(encoding="utf-8") == scores

@@ -39,16 +39,14 @@ def written(main: Main, folder: Path, model: str, count: int, suffix: str) -> st
         write_report(folder / f"{number}.json", model, f"{model} task", scores, metadata=known)
         for number in range(count)
     ]
-    done = main("report", *reports, "--out", folder / f"page.{suffix}")
-    assert done.code == 0, done.err
+    main("report", *reports, "--out", folder / f"page.{suffix}", code=0)
     return (folder / f"page.{suffix}").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_the_terminal_shows_names_as_text(name: str, tmp_path: Path, main: Main) -> None:
     # A sentence, and a table whose cell is a name.
-    done = main("run", "--task", "yier", "--questions", f"{name}.json")
-    assert done.code == 2
+    done = main("run", "--task", "yier", "--questions", f"{name}.json", code=2)
     assert not acts(done.err)
     endpoints = tmp_path / "endpoints.toml"
     address = f"http://127.0.0.1:1/{name}"

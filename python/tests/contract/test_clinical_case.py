@@ -53,8 +53,9 @@ def test_a_fault_is_named_without_patients_text(
     text = json.dumps(case)
     text = text[: len(text) // 2] if value == "torn" else text
     (tmp_path / "benchmark.jsonl").write_text(f"\n\n{text}\n", encoding="utf-8")
-    done = main("run", "--task", "cdm", "--cases", tmp_path, "--model", "demo", "--out", tmp_path)
-    assert done.code == 2
+    done = main(
+        "run", "--task", "cdm", "--cases", tmp_path, "--model", "demo", "--out", tmp_path, code=2
+    )
     assert f"{tmp_path / 'benchmark.jsonl'}, line 3: " in done.err
     assert message in done.err
     assert "secret" not in done.out + done.err

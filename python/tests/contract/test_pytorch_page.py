@@ -106,8 +106,7 @@ def test_the_scores_of_the_page_are_those_of_the_command(
     assert capsys.readouterr().out.startswith("AUC of ROC: 0.")
     listfile = exported / "in-hospital-mortality/test_listfile.csv"
     arguments = ["predictions.csv", "--listfile", listfile, "--out", "scores.json"]
-    done = run_medeval("score", "--task", "in_hospital_mortality", *arguments, cwd=Path.cwd())
-    assert done.returncode == 0, done.stderr
+    run_medeval("score", "--task", "in_hospital_mortality", *arguments, cwd=Path.cwd(), code=0)
     written = json.loads(Path("scores.json").read_text())
     for name, metric in names["scores"].items():
         assert written[name]["value"] == metric.value

@@ -39,12 +39,11 @@ def scores_in(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", cases("icu_scores"))
 def test_icu_scores_are_those_published(case: dict[str, Any], main: Main, tmp_path: Path) -> None:
-    done = main(
+    main(
         "score", "--task", case["task"], _INPUTS / case["prediction"],
         "--listfile", _INPUTS / case["listfile"], "--n-iters", str(case["n_iters"]),
-        "--seed", str(case["seed"]), "--peer-layout", "--out", "scores.json",
+        "--seed", str(case["seed"]), "--peer-layout", "--out", "scores.json", code=0,
     )  # fmt: skip
-    assert done.code == 0, done.err
     found = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
     assert list(found) == list(case["expected"])
     for name, statistics in case["expected"].items():
@@ -58,11 +57,10 @@ def test_yier_scores_are_counted_by_sets(case: dict[str, Any], main: Main, tmp_p
         {"sample_id": name, "predict_answers": given} for name, given in case["answers"].items()
     ]
     (tmp_path / "handed.json").write_text(json.dumps(handed), encoding="utf-8")
-    done = main(
+    main(
         "score", "--task", "yier", "handed.json", "--gold", "questions.json", "--n-iters", "0",
-        "--out", "scores.json",
+        "--out", "scores.json", code=0,
     )  # fmt: skip
-    assert done.code == 0, done.err
     found = scores_in(tmp_path / "scores.json")
     details = found["metadata"]["details"]
     assert [details[name] for name in ("tp", "n_pred", "n_gold")] == [
@@ -82,8 +80,7 @@ def test_a_verdict_becomes_rewards(case: dict[str, Any], main: Main, tmp_path: P
             "--judge-base-url", server.url, "--out", "runs",
         )  # fmt: skip
     (folder,) = (tmp_path / "runs").iterdir()
-    done = main("score", "--task", "plan.yaml", folder, "--n-iters", "0")
-    assert done.code == 0, done.err
+    main("score", "--task", "plan.yaml", folder, "--n-iters", "0", code=0)
     values = scores_in(folder / "scores.json")["metrics_results"]
     assert values["reward"] == pytest.approx(case["reward"])
     assert values.get("reward_judged") == pytest.approx(case["reward_judged"])

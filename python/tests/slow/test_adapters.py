@@ -29,8 +29,7 @@ def ours(server: ModelServer, out: Path, task: str, *options: str) -> dict[str, 
         *("run", "--task", task, "--model", "m", "--base-url", server.url, "--out", out, *options)
     )
     folder = folder_of(done)
-    scored = run_medeval("score", folder, "--n-iters", "0", "--json")
-    assert scored.returncode == 0, scored.stderr
+    scored = run_medeval("score", folder, "--n-iters", "0", "--json", code=0)
     (scores,) = json.loads(scored.stdout)["task_scores"].values()
     return {name: pytest.approx(value) for name, value in scores.items()}
 
@@ -116,8 +115,7 @@ def own_choices(folder: Path) -> str:
 @pytest.mark.parametrize("name", ["yier", "own_choices"])
 def test_lm_eval_gives_our_metrics(name: str, tmp_path: Path) -> None:
     task = own_choices(tmp_path) if name == "own_choices" else name
-    written = run_medeval("export", "--task", task, "--format", "lm-eval", "--out", tmp_path)
-    assert written.returncode == 0, written.stderr
+    run_medeval("export", "--task", task, "--format", "lm-eval", "--out", tmp_path, code=0)
     with model_server(RuledEndpoint(RULES).script) as server:
         wanted = ours(server, tmp_path / "ours", task)
         address = f"base_url={server.url}/chat/completions"

@@ -31,14 +31,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    built = run_dbt("build", "--select", "abbreviations", env=WAREHOUSE, cwd=folder)
-    assert built.returncode == 0, built.stdout
+    run_dbt("build", "--select", "abbreviations", env=WAREHOUSE, cwd=folder, code=0)
     return folder
 
 
 def medeval(folder: Path, *words: str, path: str = "") -> str:
-    done = run_medeval(*words, env={**WAREHOUSE, "PYTHONPATH": path}, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = run_medeval(*words, env={**WAREHOUSE, "PYTHONPATH": path}, cwd=folder, code=0)
     return done.stdout
 
 
@@ -82,11 +80,9 @@ def test_a_record_does_not_choose_the_code_that_is_run(checkout: Path) -> None:
         changed = json.dumps({**record, field: "evil.py:Evil"})
         (checkout / "four" / "run.json").write_text(changed, encoding="utf-8")
         for words in (["score"], ["compare", run], ["judge"], ["run", "--resume"]):
-            done = run_medeval(*words, "four", env=WAREHOUSE, cwd=checkout)
-            assert done.returncode == 2, (field, words)
+            done = run_medeval(*words, "four", env=WAREHOUSE, cwd=checkout, code=2)
     assert not (checkout / "was_run").exists()
-    done = run_medeval("score", run, env=WAREHOUSE, cwd=checkout)
-    assert done.returncode == 2
+    done = run_medeval("score", run, env=WAREHOUSE, cwd=checkout, code=2)
     assert f"is a run of {OWN}. Name that with --task" in done.stderr
 
 

@@ -104,8 +104,7 @@ def on_postgres(
             folds = connection.execute(query).fetchone()
             assert folds == ((True, False) if request.param == "C" else (False, True))
         for kind in ("mimic3", "mimic4"):
-            done = run_medeval("load", kind, env={**address, **folders})
-            assert done.returncode == 0, done.stdout + done.stderr
+            run_medeval("load", kind, env={**address, **folders}, code=0)
         yield build("postgres", folder, address)
 
 

@@ -36,8 +36,7 @@ def make_typed(connection: Any, source: str, name: str, schema: str) -> None:
 def test_a_typed_schema_and_a_prefix_give_the_same_tables(
     tmp_path: Path, synthetic_duckdb: Build, postgres_database: dict[str, str]
 ) -> None:
-    loaded = run_medeval("load", "mimic3", SYNTHETIC, env=postgres_database)
-    assert loaded.returncode == 0, loaded.stderr
+    run_medeval("load", "mimic3", SYNTHETIC, env=postgres_database, code=0)
     with connect(postgres_database) as connection:
         connection.execute("create schema mimic_typed")
         for name in mimic3_folder.TABLES:
@@ -61,8 +60,7 @@ def test_typed_tables_of_two_schemas(tmp_path: Path, postgres_database: dict[str
     labevents = labevents.replace(",0,60,", ",1e-300,36.599999999999994,")
     tables = {**TABLES, "hosp": {**HOSP, "labevents": labevents}}
     files = write_folder(tmp_path / "files", tables)
-    loaded = run_medeval("load", "mimic4", files, env=postgres_database)
-    assert loaded.returncode == 0, loaded.stderr
+    run_medeval("load", "mimic4", files, env=postgres_database, code=0)
     build = Build("postgres", tmp_path, postgres_database, "cdm")
     models = [f"stg_cdm__{name}" for name in ("admissions", "labevents", "patients", "transfers")]
 

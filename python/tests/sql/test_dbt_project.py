@@ -152,12 +152,10 @@ def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path
     link.symlink_to(questions)
     export = ("export", "--task", "yier", "--out", tmp_path / "out")
     env = {"MEDEVAL_DUCKDB": str(built.path), "MEDEVAL_YIER": str(link)}
-    assert run_medeval(*export, env=env).returncode == 0
+    run_medeval(*export, env=env, code=0)
     questions.write_text("[{]")
     built.stops(*models, says=("is not JSON",), YIER=questions)
-    done = run_medeval(*export, env=env)
-    assert done.returncode == 2
-    assert "stopped at its source" in done.stderr
+    assert "stopped at its source" in run_medeval(*export, env=env, code=2).stderr
     # Nothing was built of the broken file: what is named stands against what was built before it.
     built.stops(*models, says=("would take its place",))
 
@@ -287,8 +285,7 @@ def test_the_project_is_run_from_elsewhere_and_as_a_package(tmp_path: Path) -> N
 
 def test_the_commands_say_where_the_project_is_not(tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text("name: other\n")
-    done = run_medeval("export", cwd=tmp_path)
-    assert done.returncode == 2
+    done = run_medeval("export", cwd=tmp_path, code=2)
     assert f"The dbt project in {os.path.realpath(tmp_path)} is not medeval" in done.stderr
     assert "dbt deps" in done.stderr
 
@@ -301,8 +298,7 @@ def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[
     ids = tmp_path / "ids.txt"
     ids.write_text("20000002\n20000001\n")
     env = dict(postgres_database)
-    loaded = run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env)
-    assert loaded.returncode == 0, loaded.stderr
+    run_medeval("load", "mimic4", source, "--cohort-file", ids, env=env, code=0)
     run = ("run", "--select", "stg_cdm__cohort_list")
     done = run_parsed(*run, target="postgres", env=env, folder=tmp_path)
     assert done.returncode != 0

@@ -75,25 +75,21 @@ def test_notes_in_each_form(worker: Worker, tmp_path: Path, odd_folder: Path, fo
 def test_load_copies_a_folder_as_it_is(
     postgres_database: dict[str, str], tmp_path: Path, odd_folder: Path
 ) -> None:
-    done = run_medeval("load", "mtsamples", odd_folder, env=postgres_database)
-    assert done.returncode == 0, done.stderr
+    done = run_medeval("load", "mtsamples", odd_folder, env=postgres_database, code=0)
     assert "6 notes" in done.stdout
     build = Build("postgres", tmp_path, postgres_database, "mtsamples")
     build.dbt(*MODELS)
     assert build.rows(SHORT) == ODD_EXAMPLES
-    again = run_medeval("load", "mtsamples", odd_folder, env=postgres_database)
-    assert again.returncode == 2
+    again = run_medeval("load", "mtsamples", odd_folder, env=postgres_database, code=2)
     assert "--replace" in again.stderr
     changed = fill(tmp_path / "changed", {"x.txt": "PLAN: x"})
-    replaced = run_medeval("load", "mtsamples", changed, "--replace", env=postgres_database)
-    assert replaced.returncode == 0, replaced.stderr
+    run_medeval("load", "mtsamples", changed, "--replace", env=postgres_database, code=0)
     assert build.rows("select filename, text from mtsamples_source.notes") == [("x.txt", "PLAN: x")]
     query = "select data_class from mtsamples.mtsamples_data_class"
     assert build.rows(query) == [("credentialed",)]
     said = tmp_path / "said.jsonl"
     said.write_bytes(lines(("x.txt", "PLAN: x"), data_class="open"))
-    done = run_medeval("load", "mtsamples", said, "--replace", env=postgres_database)
-    assert done.returncode == 0, done.stderr
+    done = run_medeval("load", "mtsamples", said, "--replace", env=postgres_database, code=0)
     build.dbt(*MODELS)
     assert build.rows(query) == [("open",)]
 

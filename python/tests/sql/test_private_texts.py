@@ -18,7 +18,8 @@ import mimic3_folder
 import psycopg
 import psycopg2
 import pytest
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from commands import PROJECT_ROOT, run_medeval
+from parsed_dbt import run_parsed
 from postgres_server import new_database
 from tables import table
 
@@ -105,7 +106,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def dbt(
-    project: Path, files: Path, out: Path, target: str, env: dict[str, str], *words: str | Path
+    project: Path, files: Path, out: Path, target: str, env: dict[str, str], *words: str
 ) -> subprocess.CompletedProcess[str]:
     """Run dbt on a folder of files, by default all models; its own files are in `out`."""
     folders = {
@@ -115,8 +116,8 @@ def dbt(
         "MEDEVAL_CDM_EXTRACT_DIR": files / "note_extract",
     }
     env = {**{name: str(path) for name, path in folders.items()}, **env}
-    options = ("--target", target, "--no-use-colors")
-    return run_dbt("--debug", *(words or ("run",)), *options, env=env, folder=out, cwd=project)
+    words = ("--debug", "run", "--no-use-colors", *words)
+    return run_parsed(*words, target=target, env=env, folder=out, project=project)
 
 
 def stopped(*args: Any) -> str:
@@ -174,7 +175,7 @@ def test_postgres_shows_nothing_of_cells_that_cannot_be_read(
     files, out = tmp_path / "files", left_open(tmp_path / "out")
     write_broken(files, "cells of other columns")
     for kind, folder in (("mimic3", files / "mimic3"), ("mimic4", files)):
-        assert run_medeval("load", kind, folder, env=address).returncode == 0
+        run_medeval("load", kind, folder, env=address, code=0)
     told = stopped(project, files, out, "postgres", address)
     assert_private(out, told)
     assert "cannot read mimic4_note.radiology." in told
@@ -278,7 +279,7 @@ def test_a_sentence_of_postgres_shows_no_value(
 def test_the_list_of_admissions_is_not_in_the_log(project: Path, tmp_path: Path) -> None:
     files, out = cdm_folder.write_folder(tmp_path / "files"), tmp_path / "out"
     listed = mimic3_folder.write(tmp_path / "list.txt", "20000002\n987650021\n")
-    words = ("run", "--select", "read_stg_cdm__cohort_list", "stg_cdm__cohort_list")
+    words = ("--select", "read_stg_cdm__cohort_list", "stg_cdm__cohort_list")
     done = dbt(project, files, out, "duckdb", {}, *words, "--vars", f"cdm_cohort_file: {listed}")
     assert done.returncode == 0, done.stdout
     assert "987650021" not in done.stdout + (out / "logs" / "dbt.log").read_text(encoding="utf-8")

@@ -48,15 +48,13 @@ def scored_run(folder: Path, name: str, value: float, content: str = "a", day: i
 
 
 def publish(runs: Sequence[Path], target: str, env: dict[str, str]) -> str:
-    done = run_medeval("publish", *runs, "--target", target, env=env)
-    assert done.returncode == 0, done.stderr
+    done = run_medeval("publish", *runs, "--target", target, env=env, code=0)
     return done.stdout
 
 
 def board(runs: Sequence[Path]) -> list[tuple[Any, ...]]:
     """Return what the leaderboard in Python says, by table and place."""
-    done = run_medeval("leaderboard", *runs, "--out", "-", "--format", "csv")
-    assert done.returncode == 0, done.stderr
+    done = run_medeval("leaderboard", *runs, "--out", "-", "--format", "csv", code=0)
     return sorted(
         (
             *(row["content_sha256"], int(row["rank"]), row["run"]),
@@ -136,8 +134,7 @@ def test_a_table_of_others_is_refused_and_keeps_its_rows(tmp_path: Path) -> None
         connection.execute("create schema results")
         connection.execute("create table results.published_scores as select 'x-a' as run_id")
     run = scored_run(tmp_path / "runs", "x", 0.5)
-    done = run_medeval("publish", run, env={"MEDEVAL_DUCKDB": str(path)})
-    assert done.returncode == 2
+    done = run_medeval("publish", run, env={"MEDEVAL_DUCKDB": str(path)}, code=2)
     assert "DuckDB stopped with" in done.stderr
     with duckdb.connect(path, read_only=True) as connection:
         rows = connection.execute("select run_id from results.published_scores").fetchall()

@@ -17,9 +17,7 @@ def test_both_engines_have_the_same_tables_and_files(
 ) -> None:
     duckdb = Build("duckdb", tmp_path / "duckdb", floor=floor)
     assert "WARN=0" in duckdb.dbt("build", "--select", floor)  # with every test of dbt
-    done = run_medeval("load", floor, env=postgres_database)
-    assert done.returncode == 0, done.stderr
-    assert "the synthetic demo" in done.stderr
+    assert "the synthetic demo" in run_medeval("load", floor, env=postgres_database, code=0).stderr
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, floor)
     postgres.dbt("build", "--select", floor)
     published = [name for name in published_tables(floor) if name.startswith(floor)]

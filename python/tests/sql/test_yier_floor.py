@@ -53,8 +53,7 @@ def test_records_that_are_no_question_are_told(worker: Worker, tmp_path: Path, f
     path = written(tmp_path / "Bob's.json", RECORDS, "\r\n\n" if form == "lines" else "")
     if form == "loaded":
         raw, path = path, tmp_path / "clean.jsonl"
-        done = run_medeval("load", "yier", raw, "--out", path)
-        assert done.returncode == 0, done.stderr
+        run_medeval("load", "yier", raw, "--out", path, code=0)
     warehouse = Worked(worker, tmp_path)
     warehouse.builds(*MODELS, YIER=path)
     rows = warehouse.rows("select sample_id, is_labelled from yier.yier_questions order by all")
@@ -75,8 +74,7 @@ def test_records_that_are_no_question_are_told(worker: Worker, tmp_path: Path, f
 
 def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_path: Path) -> None:
     path = written(tmp_path / "raw.json", RECORDS)
-    done = run_medeval("load", "yier", path, env=postgres_database)
-    assert done.returncode == 0, done.stderr
+    run_medeval("load", "yier", path, env=postgres_database, code=0)
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
     postgres.dbt("build", "--select", "yier")  # the unit tests too
     # As it stands: nothing but the models says there what is refused.
