@@ -104,15 +104,18 @@ def run_dbt(
     words = [str(arg) for arg in args]
     if folder is None:
         folder = _session_folder(_target(words, env))
-    warehouse = {
-        "MEDEVAL_DUCKDB": str(folder / "medeval.duckdb"),
-        "MEDEVAL_TEMP_DIR": str(folder / "spill"),
-    }
+    warehouse, folders = places_of(folder)
     dbt = Path(sys.executable).with_name("dbt")
-    folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
     done = run_program(dbt, *words, *folders, env={**warehouse, **env}, cwd=cwd)
     assert code in (None, done.returncode), done.stdout + done.stderr
     return done
+
+
+def places_of(folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Return what names a folder to dbt: variables for the warehouse, and options for its files."""
+    places = {"DUCKDB": "medeval.duckdb", "TEMP_DIR": "spill"}
+    warehouse = {f"MEDEVAL_{name}": str(folder / place) for name, place in places.items()}
+    return warehouse, ["--target-path", f"{folder}/target", "--log-path", f"{folder}/logs"]
 
 
 def run_program(

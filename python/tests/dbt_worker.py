@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, places_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def _parsed_project(folder: str) -> tuple[Any, tuple[str, ...]]:
     from dbt.cli.main import dbtRunner
 
     os.chdir(PROJECT_ROOT)
-    options = ("--target-path", f"{folder}/target", "--log-path", f"{folder}/logs")
+    options = places_of(Path(folder))[1]
     return dbtRunner().invoke(["parse", *options]).result, (*options, "--no-use-colors")
 
 
@@ -74,11 +74,7 @@ class Worked:
     def dbt(self, *args: str, **env: object) -> tuple[bool, str]:
         """Run dbt with `MEDEVAL_` variables; tell whether it succeeded, and what it printed."""
         variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
-        variables |= {
-            "MEDEVAL_DUCKDB": str(self.path),
-            "MEDEVAL_TEMP_DIR": str(self.folder / "spill"),
-        }
-        return self.worker.dbt(args, variables)
+        return self.worker.dbt(args, {**variables, **places_of(self.folder)[0]})
 
     def builds(self, *args: str, **env: object) -> str:
         """Run dbt, which must succeed, and return what it printed."""

@@ -19,9 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from web_server import LoopbackServer, QuietHandler, serving
 
 Body = dict[str, Any]
 
@@ -225,16 +226,12 @@ class RuledEndpoint:
         return {**given, **rule.get("reply", {}), **usage}
 
 
-class ModelServer(ThreadingHTTPServer):
+class ModelServer(LoopbackServer):
     """The server; `url` is its base URL.
 
     It is a proxy as well, one that reads what goes through it: it answers in the place of whoever
     a client wants to be connected with, by a certificate of the tests' own authority.
     """
-
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 256
 
     def __init__(
         self, script: Script, *, is_tls: bool = False, address: tuple[str, int] = ("127.0.0.1", 0)
@@ -255,15 +252,16 @@ class ModelServer(ThreadingHTTPServer):
     def url(self) -> str:
         return f"{self.scheme}://{self.server_address[0]!s}:{self.server_address[1]}/v1"
 
+    def shutdown(self) -> None:
+        self.closing.set()
+        super().shutdown()
+
     @property
     def proxy(self) -> str:
         return self.url.removesuffix("/v1")
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news here."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
     # Else a body waits until its header is acknowledged, which a client delays by 40 ms.
@@ -274,21 +272,18 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.seen.connections += 1
 
-    def log_message(self, *args: Any) -> None:
-        pass
-
     def finish(self) -> None:
         super().finish()
         self.connection.close()
 
-    def do_CONNECT(self) -> None:
+    def do_CONNECT(self) -> None:  # noqa: N802
         self.send_response(200)
         self.end_headers()
         self.connection = self.server.tls.wrap_socket(self.connection, server_side=True)
         self.rfile = self.connection.makefile("rb", -1)
         self.wfile = self.connection.makefile("wb", 0)
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         head = len(self.raw_requestline) + len(bytes(str(self.headers), "latin-1"))
         body = json.loads(raw)
@@ -297,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
             seen = server.seen
             seen.bytes += head + len(raw)
             seen.bodies.append(body)
-            seen.headers.append({name.lower(): value for name, value in self.headers.items()})
+            seen.headers.append(self.named_headers())
             seen.open_now += 1
             seen.most_open = max(seen.most_open, seen.open_now)
             before = server.before[prompt_of(body)]
@@ -325,9 +320,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
             return
         if fault.status:
-            self._send(fault.status, fault.body, fault.headers)
+            self.send(fault.status, fault.body, fault.headers)
         else:
-            self._send(200, self._completion(body), {})
+            self.send(200, self._completion(body), {})
 
     def _completion(self, body: Body) -> dict[str, Any]:
         replied = self.server.script.reply(body)
@@ -345,17 +340,8 @@ class _Handler(BaseHTTPRequestHandler):
             **({} if usage is None else {"usage": dict(usage)}),
         }
 
-    def _send(
-        self, status: int, body: Mapping[str, Any] | str | bytes, headers: Mapping[str, str]
-    ) -> None:
-        text = json.dumps(body) if isinstance(body, Mapping) else body
-        raw = text.encode() if isinstance(text, str) else text
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(raw)))
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
+    def send(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        super().send(status, body, {"Content-Type": "application/json", **headers})
 
 
 @contextmanager
@@ -374,12 +360,5 @@ def model_server(
             if not address[1]:
                 raise
             time.sleep(0.05)
-    thread = threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True)
-    thread.start()
-    try:
+    with serving(server):
         yield server
-    finally:
-        server.closing.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()

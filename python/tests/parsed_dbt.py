@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 from command_server import CommandServer, wait_for_a_command
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, places_of
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -60,11 +60,7 @@ def run_parsed(
         while len(_servers) >= _MOST:
             _servers.pop(next(iter(_servers))).close()
     _servers[key] = server
-    warehouse = {
-        "MEDEVAL_DUCKDB": str(folder / "medeval.duckdb"),
-        "MEDEVAL_TEMP_DIR": str(folder / "spill"),
-    }
-    folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
+    warehouse, folders = places_of(folder)
     command = [*args, "--target", target, *folders]
     return server.run(command, {**os.environ, **warehouse, **env}, project)
 
@@ -83,7 +79,7 @@ def _serve(project: str, target: str, variables: str) -> int:
     os.chdir(project)
     with TemporaryDirectory() as folder:
         words = ["--quiet", "parse", "--target", target, "--vars", variables]
-        words += ["--target-path", f"{folder}/target", "--log-path", f"{folder}/logs"]
+        words += places_of(Path(folder))[1]
         # Standard output is for the answers.
         told = os.dup(1)
         os.dup2(2, 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from model_server import Fault, ModelServer, Script, _Handler, error, model_server
@@ -15,6 +16,7 @@ from model_server import Fault, ModelServer, Script, _Handler, error, model_serv
 TOO_LONG = "This model's maximum context length is {limit} tokens. Please reduce the length."
 
 
+@dataclass
 class TokenizingServer:
     """A server with a tokenizer.
 
@@ -23,19 +25,18 @@ class TokenizingServer:
         limit: told as max_model_len; None tells none.
         tokenizes: whether there is a tokenizer.
         enforces: prompts beyond the limit are refused.
+        broken: so many counts fail first.
         counted: bodies that were counted.
         lookups: how often the list of models was asked for.
-        broken: so many counts fail first.
     """
 
-    def __init__(self, server: ModelServer) -> None:
-        self.server = server
-        self.limit: int | None = None
-        self.tokenizes = True
-        self.enforces = False
-        self.counted: list[dict[str, Any]] = []
-        self.lookups = 0
-        self.broken = 0
+    server: ModelServer
+    limit: int | None = None
+    tokenizes: bool = True
+    enforces: bool = False
+    broken: int = 0
+    counted: list[dict[str, Any]] = field(default_factory=list)
+    lookups: int = 0
 
     @property
     def url(self) -> str:
@@ -50,35 +51,29 @@ def words(messages: list[dict[str, Any]]) -> int:
 def tokenizing_server(script: Script, **settings: Any) -> Iterator[TokenizingServer]:
     """Run a server with a tokenizer; `settings` are attributes of it."""
     with model_server(script) as server:
-        tokenizing = TokenizingServer(server)
-        for name, value in settings.items():
-            setattr(tokenizing, name, value)
+        tokenizing = TokenizingServer(server, **settings)
 
         class Handler(_Handler):
             def do_GET(self) -> None:  # noqa: N802
                 tokenizing.lookups += 1
                 if self.path != "/v1/models":
-                    self._send(404, {"error": {"message": "not found"}}, {})
-                    return
+                    return self.send(404, {"error": {"message": "not found"}}, {})
                 model: dict[str, Any] = {"id": "tested-model", "object": "model"}
                 if tokenizing.limit is not None:
                     model["max_model_len"] = tokenizing.limit
                 other = {"id": "another-model", "max_model_len": 7}
-                self._send(200, {"object": "list", "data": [other, model]}, {})
+                return self.send(200, {"object": "list", "data": [other, model]}, {})
 
             def do_POST(self) -> None:  # noqa: N802
                 if not self.path.endswith("/tokenize"):
-                    super().do_POST()
-                    return
+                    return super().do_POST()
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if self.path != "/tokenize" or not tokenizing.tokenizes:
-                    self._send(404, {"detail": "Not Found"}, {})
-                    return
+                    return self.send(404, {"detail": "Not Found"}, {})
                 tokenizing.counted.append(body)
                 if len(tokenizing.counted) <= tokenizing.broken:
-                    self._send(500, {"error": {"message": "no"}}, {})
-                    return
-                self._send(200, {"count": words(body["messages"]), "tokens": []}, {})
+                    return self.send(500, {"error": {"message": "no"}}, {})
+                return self.send(200, {"count": words(body["messages"]), "tokens": []}, {})
 
             def _answer(self, body: dict[str, Any], fault: Fault) -> None:
                 limit = tokenizing.limit or 0
