@@ -61,6 +61,8 @@ def run_parsed(
             _servers.pop(next(iter(_servers))).close()
     _servers[key] = server
     warehouse, folders = places_of(folder)
+    # Half of a short run is the writing of what the project was parsed to, which nobody reads.
+    env = {"DBT_WRITE_JSON": "0", **env}
     command = [*args, "--target", target, *folders]
     return server.run(command, {**os.environ, **warehouse, **env}, project)
 
@@ -78,7 +80,7 @@ def _serve(project: str, target: str, variables: str) -> int:
 
     os.chdir(project)
     with TemporaryDirectory() as folder:
-        words = ["--quiet", "parse", "--target", target, "--vars", variables]
+        words = ["--quiet", "--no-write-json", "parse", "--target", target, "--vars", variables]
         words += places_of(Path(folder))[1]
         # Standard output is for the answers.
         told = os.dup(1)

@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from builds import MODELS_ONLY
 from cdm_folder import TABLES, as_release_1_0, write_folder
 from dbt_worker import Worked, Worker
-from folder_changes import change, filled
+from folder_changes import change, database, filled
 from mimic3_folder import replace
 from tables import slow_after, table
 
@@ -73,21 +72,8 @@ def test_a_database_file_gives_the_rows_of_the_files(
 ) -> None:
     """mimic-code's file has the hospital module in a schema, and the notes in another or not."""
     path = folder / "mimic4.duckdb"
-    with duckdb.connect(path) as connection:
-        for module in ("hosp", "note") if notes_inside else ("hosp",):
-            connection.execute(f"create schema mimiciv_{module}")
-            for table, content in TABLES[module].items():
-                # Detected, a code loses its leading zeros and an empty column its type.
-                header = content.split("\n", 1)[0].split(",")
-                text = {"icd_code", "value", "deathtime", "comments", "org_name"}.intersection(
-                    header
-                )
-                types = ", ".join(f"'{column}': 'varchar'" for column in sorted(text))
-                connection.execute(
-                    f"create table mimiciv_{module}.{table} as from read_csv("
-                    f"'{folder}/{module}/{table}.csv.gz', types = {{{types}}}, "
-                    "quote = '\"', escape = '\"')"
-                )
+    for module in ("hosp", "note") if notes_inside else ("hosp",):
+        database(path, folder / module, f"mimiciv_{module}")
     variables = {"MIMIC4_DB": path, "CDM_EXTRACT_DIR": folder / "note_extract"}
     if not notes_inside:
         variables["MIMIC4_NOTE_DIR"] = folder

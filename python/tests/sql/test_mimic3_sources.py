@@ -18,6 +18,7 @@ import pytest
 from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
+from folder_changes import database
 from mimic3_folder import GIVEN, TABLES, replace, with_cell, write, write_folder
 
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
@@ -64,22 +65,6 @@ def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -
     assert "WARN" not in output.replace("WARN=0", "")
     assert f"mimic3 is read from the folder {files}." in output
     return warehouse.staged()
-
-
-def database(path: Path, files: Path, upper: bool = False, schema: str = "main") -> Path:
-    """Make a DuckDB file as mimic-code does: typed tables, codes and values as text."""
-    with duckdb.connect(path) as connection:
-        connection.execute(f"create schema if not exists {schema}")
-        for file in sorted(files.glob("*.csv.gz")):
-            name = file.name.removesuffix(".csv.gz")
-            header = gzip.decompress(file.read_bytes()).split(b"\n", 1)[0].decode().split(",")
-            text = {"ICD9_CODE", "VALUE", "VALUEUOM"}.intersection(header)
-            types = ", ".join(f"'{column}': 'varchar'" for column in sorted(text))
-            connection.execute(
-                f'create table {schema}."{name.upper() if upper else name}" as from '
-                f"read_csv('{file}', types = {{{types}}}, quote = '\"', escape = '\"')"
-            )
-    return path
 
 
 # What users have: mimic-code#780 (names), mimic-code#603 (an extra column).
@@ -243,7 +228,7 @@ def test_demo_replaces_no_data(worker: Worker, tmp_path: Path, folder: Path, com
 def test_a_database_file_gives_the_rows_of_the_files(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, upper: bool
 ) -> None:
-    path = database(folder / "Bob's mimic.duckdb", folder, upper)
+    path = database(folder / "Bob's mimic.duckdb", folder, upper=upper)
     output = warehouse.builds(*STAGING, MIMIC3_DB=path)
     assert f"mimic3 is read from the DuckDB file {path}." in output
     assert warehouse.staged(path) == plain_rows

@@ -115,7 +115,7 @@ def dbt(
         "MEDEVAL_MIMIC4_NOTE_DIR": files,
         "MEDEVAL_CDM_EXTRACT_DIR": files / "note_extract",
     }
-    env = {**{name: str(path) for name, path in folders.items()}, **env}
+    env = {**{name: str(path) for name, path in folders.items()}, "DBT_WRITE_JSON": "1", **env}
     words = ("--debug", "run", "--no-use-colors", *words)
     return run_parsed(*words, target=target, env=env, folder=out, project=project)
 
