@@ -190,6 +190,13 @@ cdm_duckdb = _built("cdm", "duckdb", SYNTHETIC_IV)
 cdm_postgres = _built("cdm", "postgres", SYNTHETIC_IV)
 
 
+@pytest.fixture(scope="session")
+def features_postgres(synthetic_postgres: Build) -> Build:
+    """The synthetic data of MIMIC-III on PostgreSQL, with the features of the baselines."""
+    synthetic_postgres.dbt("build", "--select", "mimic3_features")
+    return synthetic_postgres
+
+
 @pytest.fixture
 def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
     """What runs a command in this process, given as words."""

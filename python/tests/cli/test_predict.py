@@ -21,12 +21,6 @@ Rows = list[dict[str, str]]
 Predict = Callable[..., tuple[Path, Rows]]
 
 
-@pytest.fixture(scope="module")
-def on_postgres(synthetic_postgres: Build) -> Build:
-    synthetic_postgres.dbt("build", "--select", "mimic3_features")
-    return synthetic_postgres
-
-
 @pytest.fixture
 def predict(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path) -> Predict:
     def function(build: Build, name: str, *words: str) -> tuple[Path, Rows]:
@@ -80,9 +74,11 @@ def test_a_seed_gives_the_same_bytes(demo_mimic3: Build, predict: Predict, name:
     assert content == (second / "predictions.csv").read_bytes()
 
 
-def test_engines_predict_alike(demo_mimic3: Build, on_postgres: Build, predict: Predict) -> None:
+def test_engines_predict_alike(
+    demo_mimic3: Build, features_postgres: Build, predict: Predict
+) -> None:
     found = [
         [float(row["prediction"]) for row in predict(build, "length_of_stay")[1]]
-        for build in (demo_mimic3, on_postgres)
+        for build in (demo_mimic3, features_postgres)
     ]
     np.testing.assert_allclose(*found, rtol=1e-6)

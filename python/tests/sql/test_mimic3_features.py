@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from builds import Build
@@ -31,24 +32,15 @@ SERIES: list[str] = _TABLES["series"]
 WORDS: dict[str, list[list[str]]] = _TABLES["words"]
 
 
-@pytest.fixture(scope="module")
-def on_postgres(synthetic_postgres: Build) -> Build:
-    synthetic_postgres.dbt("build", "--select", "mimic3_features")
-    return synthetic_postgres
-
-
 def opened() -> Warehouse:
     return open_warehouse(load_target(None, PROJECT_ROOT), PROJECT_ROOT)
 
 
-def expected_features(
-    series: list[tuple[float, float]],
-) -> list[float]:
-    """Six statistics over seven parts of one variable's observations, as (hours, value)."""
-    if not series:
+def expected_features(series: pd.Series) -> list[float]:
+    """Six statistics over seven parts of one variable's observations by their hours."""
+    if series.empty:
         return [math.nan] * 42
-    times = np.array([time for time, _ in series])
-    values = np.array([value for _, value in series])
+    times, values = series.index.to_numpy(), series.to_numpy()
     first, last = times.min(), times.max()
     spans = [(first, last)]
     spans += [(first, first + (last - first) * share / 100.0) for share in (10, 25, 50)]
@@ -62,27 +54,20 @@ def expected_features(
     return features
 
 
-def observed(build: Build, stay: str, until: float) -> list[list[tuple[float, float]]]:
+def observed(build: Build, stay: str, until: float) -> list[pd.Series]:
     """Return each variable's observations from INTIME to an hour, from the time series."""
-    columns = [f"{name}, {name}_text" if name in WORDS else name for name in SERIES]
+    columns = ["hours", *SERIES, *(f"{name}_text" for name in WORDS)]
+    table = "mimic3.mimic3_episode_timeseries"
     rows = build.rows(
-        f"select hours, {', '.join(columns)} from mimic3.mimic3_episode_timeseries"
-        f" where stay = '{stay}' order by hours"
+        f"select {', '.join(columns)} from {table} where stay = '{stay}' order by hours"
     )
-    found: list[list[tuple[float, float]]] = [[] for _ in SERIES]
-    for hours, *cells in rows:
-        if not -1e-6 < hours < until + 1e-6:
-            continue
-        rest = iter(cells)
-        for series, name in zip(found, SERIES, strict=True):
-            value = next(rest)
-            text = next(rest) if name in WORDS else None
-            if value is None and text is not None:
-                scores = enumerate(WORDS[name], 1)
-                value = next((score for score, texts in scores if text in texts), None)
-            if value is not None and math.isfinite(value):
-                series.append((hours, float(value)))
-    return found
+    frame = pd.DataFrame(rows, columns=columns).set_index("hours")
+    frame = frame[(frame.index > -1e-6) & (frame.index < until + 1e-6)]
+    for name, words in WORDS.items():
+        scores = {text: score for score, texts in enumerate(words, 1) for text in texts}
+        frame[name] = frame[name].fillna(frame[f"{name}_text"].map(scores))
+    numbers = frame[SERIES].astype(float).replace([math.inf, -math.inf], math.nan)
+    return [numbers[name].dropna() for name in SERIES]
 
 
 @pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay", "phenotyping"])
@@ -113,10 +98,12 @@ def test_the_features_pass_every_test_of_dbt(synthetic_duckdb: Build) -> None:
 
 
 @pytest.mark.parametrize("table", ["mimic3_feature_windows", "mimic3_features"])
-def test_engines_have_the_same_bits(demo_mimic3: Build, on_postgres: Build, table: str) -> None:
+def test_engines_have_the_same_bits(
+    demo_mimic3: Build, features_postgres: Build, table: str
+) -> None:
     names, rows = demo_mimic3.published(table)
     assert len(rows) > 1_000
-    assert (names, rows) == on_postgres.published(table)
+    assert (names, rows) == features_postgres.published(table)
 
 
 def many_observations(kind: str) -> dict[str, list[int] | list[float]]:
@@ -171,7 +158,7 @@ def compiled_demo(demo_mimic3: Build) -> Build:
 
 @pytest.mark.parametrize("kind", ["fahrenheit", "mixed signs", "one outlier", "few values"])
 def test_no_order_of_a_sum_changes_a_bit(
-    compiled_demo: Build, on_postgres: Build, postgres_database: dict[str, str], kind: str
+    compiled_demo: Build, features_postgres: Build, postgres_database: dict[str, str], kind: str
 ) -> None:
     columns = many_observations(kind)
     found = []
@@ -193,7 +180,7 @@ def test_no_order_of_a_sum_changes_a_bit(
         with cursor.copy("copy mimic3.int_mimic3__observations from stdin") as copy:
             for row in zip(*columns.values(), strict=True):
                 copy.write_row(row)
-        found.append(features_of(on_postgres, lambda text: cursor.execute(text.encode())))
+        found.append(features_of(features_postgres, lambda text: cursor.execute(text.encode())))
     assert len(found[0]) == 5
     assert found[0] == found[1] == found[2]
 
