@@ -103,74 +103,40 @@ def board(runs: Path) -> Path:
     return place
 
 
-def test_items_are_searched_and_filtered(browser: Browser, report: Path) -> None:
-    one = Opened(browser, report.as_uri())
-    page, rows = one.page, "details.items tbody tr:visible"
-    assert page.locator(rows).count() == 0
-    page.get_by_text("Items", exact=True).click()
-    assert page.locator(rows).count() == N
-    page.get_by_label("Outcome").select_option("refused")
-    assert page.locator(rows).count() == 20
-    page.get_by_label("Search").fill("A says 7")
-    assert page.locator(rows).count() == 1
-    page.get_by_label("Search").fill("")
-    page.get_by_label("Outcome").select_option("")
-    page.get_by_label("Group").select_option("field: b")
-    assert page.locator(rows).count() == N // 3
-    page.get_by_label("Group").select_option("")
-    page.get_by_label("Score").select_option(label="exact below 1")
-    assert page.locator(rows).count() == N // 3
-    assert page.get_by_role("status").inner_text() == f"{N // 3} of {N}"
-    # What models write is text, however it looks.
-    assert page.title() != "taken"
-    assert "<script>document.title='taken'</script>" in page.locator("main").inner_text()
-    assert one.said == []
-    assert one.asked == [report.as_uri()]
-    one.close()
+def take(page: Page, step: dict[str, Any]) -> None:
+    """Do what a step of a walk says, and hold what the page shows then."""
+    rows = page.locator("details.items tbody tr:visible")
+    for label, option in step.get("choose", {}).items():
+        page.get_by_label(label).select_option(option)
+    if "search" in step:
+        page.get_by_label("Search").fill(step["search"])
+    if "click" in step:
+        page.locator(step["click"]).click()
+    assert rows.count() == step.get("rows", rows.count()), step
+    status = page.get_by_role("status")
+    assert "status" not in step or status.inner_text() == step["status"], step
+    shown = "".join(rows.all_inner_texts())
+    assert [text for text in step.get("has", ()) if text not in shown] == [], step
+    assert "gone" not in step or not page.locator(step["gone"]).is_visible()
 
 
-def test_every_item_is_found_however_many_there_are(browser: Browser, tmp_path: Path) -> None:
-    many = result("A", 450)
-    outputs = [{"answer": f"says {place}"} for place in range(450)]
-    outputs[300] = {"answer": f"{HOSTILE} \u202eright to left"}
-    many["item_scores"]["exact"][301] = None
-    # A text that is folded is found, and is text, as any other.
-    gold = ["", *[f"gold {place} {'long ' * 200}{HOSTILE}" for place in range(1, 450)]]
-    many["metadata"] |= {"item_gold": gold, "item_verdicts": [["right"]] * 450}
-    many["model_outputs"] = outputs
-    told = write_report(tmp_path / "a.json", "A", "quiz", SCORES, **many)
+@pytest.mark.parametrize(("walk", "count"), [("few", N), ("many", 450)])
+def test_items_are_searched_and_filtered_however_many_there_are(
+    browser: Browser, tmp_path: Path, walk: str, count: int
+) -> None:
+    about = result("A", count)
+    if walk == "many":
+        about["item_scores"]["exact"][301] = None
+        about["model_outputs"][300] = {"answer": f"{HOSTILE} \u202eright to left"}
+        gold = ["", *[f"gold {place} {'long ' * 200}{HOSTILE}" for place in range(1, count)]]
+        about["metadata"] |= {"item_gold": gold, "item_verdicts": [["right"]] * count}
+    told = write_report(tmp_path / "a.json", "A", "quiz", SCORES, **about)
     run_medeval("report", told, "--out", tmp_path / "a.html", code=0)
     one = Opened(browser, (tmp_path / "a.html").as_uri())
-    page, rows = one.page, one.page.locator("details.items tbody tr:visible")
-    page.get_by_text("Items", exact=True).click()
-    assert (rows.count(), page.get_by_role("status").inner_text()) == (200, "450 of 450")
-    page.get_by_role("button", name="Show more").click()
-    assert rows.count() == 400
-    page.get_by_role("button", name="Show more").click()
-    assert rows.count() == 450
-    assert not page.get_by_role("button", name="Show more").is_visible()
-    page.get_by_label("Search").fill("right to left")
-    assert rows.count() == 1
-    assert "<script>document.title='taken'</script>" in rows.inner_text()
-    assert "\\u202eright to left" in rows.inner_text()
-    page.get_by_label("Search").fill("")
-    page.get_by_label("Score").select_option(label="exact below 1")
-    assert page.get_by_role("status").inner_text() == "150 of 450"
-    page.get_by_label("Score").select_option(label="exact missing")
-    assert page.get_by_role("status").inner_text() == "1 of 450"
-    assert rows.locator("th").inner_text() == "q301"
-    page.get_by_label("Group").select_option("field: a")
-    assert page.get_by_role("status").inner_text() == "0 of 450"
-    page.get_by_label("Group").select_option("field: b")
-    assert page.get_by_role("status").inner_text() == "1 of 450"
-    rows.locator("summary").click()
-    assert "<script>document.title='taken'</script>" in rows.inner_text()
-    page.get_by_label("Score").select_option("")
-    page.get_by_label("Group").select_option("")
-    page.get_by_label("Search").fill("gold 449 long")
-    assert page.get_by_role("status").inner_text() == "1 of 450"
-    assert page.title() != "taken"
-    assert (one.said, len(one.asked)) == ([], 1)
+    for step in table("page_walks")[walk]:
+        take(one.page, step)
+    assert one.page.title() != "taken"
+    assert (one.said, one.asked) == ([], [(tmp_path / "a.html").as_uri()])
     one.close()
 
 
