@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,36 @@ from medeval.errors import UserError
 def table(name: str, folder: str = "tables") -> Any:
     """Return the tables of one test file, mostly as name of the test to its rows."""
     (path,) = (Path(__file__).parent / folder).glob(f"{name}.[jy]*")
-    text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.split("\n") if line]
+        return read_lines(path)
+    text = path.read_text(encoding="utf-8")
     return json.loads(text) if path.suffix == ".json" else read_yaml(text)
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Return what the lines of a file of JSON say."""
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def at(value: Any, place: str) -> Any:
+    """Return what is at a place: keys and numbers between dots; `*` stands for each of a list."""
+    name, _, rest = place.partition(".")
+    if name == "*":
+        return [at(each, rest) for each in value]
+    found = value[int(name) if isinstance(value, list) else name]
+    return at(found, rest) if rest else found
+
+
+def changed(value: Any, place: str, new: Any) -> Any:
+    """Return a copy with something else at a place, or with nothing there if it is `gone`."""
+    copied = deepcopy(value)
+    above, _, last = place.rpartition(".")
+    part = at(copied, above) if above else copied
+    name = int(last) if isinstance(part, list) else last
+    part[name] = new
+    if new == "gone":
+        del part[name]
+    return copied
 
 
 def read_yaml(text: str) -> Any:

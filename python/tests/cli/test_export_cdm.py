@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from export_tables import Tables, fill_duckdb, refusal, run, warehouse_folder
-from tables import table
+from tables import at, read_lines, table
 
 from medeval.models.clinical_case import ClinicalCase
 
@@ -51,22 +51,13 @@ def exported(folder: Path) -> dict[str, Any]:
     for name in ("benchmark", "manifest", "lab_test_mapping"):
         found[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     if (beside := folder / "cases_provenance.jsonl").exists():
-        found["provenance"] = list(map(json.loads, beside.read_text("utf-8").splitlines()))
+        found["provenance"] = read_lines(beside)
     found["data_class"] = found["manifest"]["data_class"]
     return {
         **found,
         "cases": found["benchmark"]["cases"],
         "manifest": found["manifest"]["tasks"]["cdm"],
     }
-
-
-def under(value: Any, path: list[str]) -> Any:
-    """Return what is under a path of keys and places; `*` stands for each of a list."""
-    if not path:
-        return value
-    if path[0] == "*":
-        return [under(each, path[1:]) for each in value]
-    return under(value[int(path[0]) if isinstance(value, list) else path[0]], path[1:])
 
 
 # What is written
@@ -108,7 +99,7 @@ def test_an_export_shows_and_says(
     tables = made(row.get("rules", "reference"), row.get("changes"))
     found = exported(export(tables, row.get("options", ())))
     said = "".join(capsys.readouterr())
-    assert {path: under(found, path.split(".")) for path in row["shown"]} == row["shown"]
+    assert {path: at(found, path) for path in row["shown"]} == row["shown"]
     assert [part for part in row.get("says", ()) if part not in said] == []
     assert [part for part in row.get("says_not", ()) if part in said] == []
 
@@ -121,7 +112,7 @@ def test_what_is_not_plainly_open_is_credentialed(export: Export, data_class: st
     changes: Tables = {"cdm.cdm_cases": rows, "cdm.cdm_data_class": [(data_class, "abc", None)]}
     folder = export(made("specification", changes))
     found = exported(folder)
-    assert {found["data_class"], *under(found, ["cases", "*", "data_class"])} == {"credentialed"}
+    assert {found["data_class"], *at(found, "cases.*.data_class")} == {"credentialed"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 

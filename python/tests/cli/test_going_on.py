@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import fcntl
 import json
 import shlex
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import run_medeval
 from in_process import Main
-from tables import table
+from tables import changed, table
 
 QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
@@ -80,12 +79,7 @@ def test_a_line_of_a_batch_that_is_nested_without_end_is_named(tmp_path: Path, m
 def test_a_record_that_says_what_it_may_not_is_refused_by_field(
     command: str, place: str, value: object, said: str, tmp_path: Path, main: Main
 ) -> None:
-    record = copy.deepcopy(TABLES["record"])
-    *above, last = place.split(".")
-    changed = record
-    for name in above:
-        changed = changed[int(name) if name.isdigit() else name]
-    changed[last] = value
+    record = changed(TABLES["record"], place, value)
     (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
     done = main(*command.split(), tmp_path, code=2)
     assert f"{tmp_path / 'run.json'} is not the record of a run ({said}" in done.err

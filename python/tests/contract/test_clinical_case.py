@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from in_process import Main
-from tables import table
+from tables import changed, table
 
 from medeval.models.clinical_case import ClinicalCase
 
@@ -41,16 +40,7 @@ def test_a_case_is_written_as_it_was_read() -> None:
 def test_a_fault_is_named_without_patients_text(
     place: str, value: object, message: str, tmp_path: Path, main: Main
 ) -> None:
-    case = copy.deepcopy(REFERENCE)
-    part: Any = case
-    *parents, last = place.split(".")
-    for key in parents:
-        part = part[int(key) if key.isdigit() else key]
-    if value == "left out":
-        del part[last]
-    else:
-        part[last] = value
-    text = json.dumps(case)
+    text = json.dumps(changed(REFERENCE, place, value))
     text = text[: len(text) // 2] if value == "torn" else text
     (tmp_path / "benchmark.jsonl").write_text(f"\n\n{text}\n", encoding="utf-8")
     done = main(

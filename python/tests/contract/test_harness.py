@@ -23,7 +23,7 @@ from harness_runs import (
     questions,
     right_below,
 )
-from tables import refused, table
+from tables import at, refused, table
 
 from medeval.errors import UserError
 from medeval.evaluation.harness import EvaluationHarness
@@ -61,12 +61,6 @@ def test_an_oracle_scores_one_and_an_empty_model_nothing(task_id: str, tmp_path:
         about = result.metadata["metrics"][metric]
         assert (about["n"], about["n_undefined"]) == (0, outcomes["asked"])
         assert about["reason"]
-
-
-def at(value: Any, place: str) -> Any:
-    for name in place.split("."):
-        value = value[int(name)] if isinstance(value, list) else value[name]
-    return value
 
 
 @pytest.mark.parametrize("row", TABLES["evaluations"])

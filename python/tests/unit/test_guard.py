@@ -26,7 +26,7 @@ from model_server import (
     model_server,
     prompt_of,
 )
-from tables import refused, table
+from tables import read_lines, refused, table
 
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
@@ -57,10 +57,6 @@ def gate(folder: Path, server: ModelServer | None = None) -> DataUseGuard:
 
 def files_of(folder: Path) -> str:
     return "\n".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-def audit_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / AUDIT).read_text("utf-8").splitlines()]
 
 
 def toml(entry: dict[str, Any]) -> str:
@@ -228,7 +224,7 @@ def test_a_note_goes_only_the_way_that_its_endpoint_is_declared_with(
     if "route" in row:
         (folder,) = (tmp_path / "runs").iterdir()
         way = {name: filled(value) for name, value in row["route"].items()}
-        audited = audit_of(folder)[0]
+        audited = read_lines(folder / AUDIT)[0]
         assert {name: audited[name] for name in ("proxy", "ca_file") if name in audited} == way
     if row.get("to") == "nowhere" or "leads" in row:  # prompts are written for no other machine
         batch = tmp_path / "batch.jsonl"

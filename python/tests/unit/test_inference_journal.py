@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import stat
 from collections.abc import Callable
@@ -15,12 +14,12 @@ from hypothesis import strategies as st
 from inference_runs import QUICK, Dialogue, ask, content, open_items, run_of
 from judging_runs import GOOD, judge_at, judged, judging, subjects
 from model_server import Script, model_server
-from tables import refused, table
+from tables import changed, read_lines, refused, table
 
 from medeval.errors import UserError
 from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.journal import Journal, read_journal
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome, Request, Sample
@@ -39,22 +38,9 @@ def as_file(*listed: Any) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in listed)
 
 
-def changed(line: Line, place: str, value: Any) -> Line:
-    """Return a copy of a line with another value at a place of it, or without it."""
-    copied = copy.deepcopy(line)
-    *way, last = place.split(".")
-    at: Any = copied
-    for name in way:
-        at = at[int(name) if isinstance(at, list) else name]
-    at[last] = value
-    if value == "gone":
-        del at[last]
-    return copied
-
-
 def edit(path: Path, number: int, place: str, value: Any) -> None:
     """Change a line of a file; numbers begin with 1."""
-    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    lines = read_lines(path)
     lines[number - 1] = changed(lines[number - 1], place, value)
     path.write_bytes(as_file(*lines))
 

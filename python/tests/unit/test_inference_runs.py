@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import resource
 import signal
@@ -48,7 +47,7 @@ from model_server import (
     model_server,
     slow,
 )
-from tables import rows_of, table
+from tables import read_lines, rows_of, table
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Price, Prices, kept_spending
@@ -191,10 +190,6 @@ def turns_in(folder: Path) -> list[dict[str, Any]]:
     path = folder / STEPS
     kept = [without(line, "measured") for line in read_lines(path)] if path.exists() else []
     return sorted(kept, key=lambda line: (line["item"], line["sample"], line["turn"]))
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def without(line: dict[str, Any], left_out: str) -> dict[str, Any]:
