@@ -184,26 +184,27 @@ def _column(cells: Sequence[str]) -> Any:
     return hashlib.sha256("\n".join(cells).encode()).hexdigest()[:16]
 
 
-def differences(kept: Any, found: Any, place: str = "") -> Iterator[str]:
+def differences(kept: Any, found: Any) -> Iterator[str]:
     """Yield where two records differ, in words."""
-    if isinstance(kept, Mapping) and isinstance(found, Mapping):
-        for name in [*kept, *(name for name in found if name not in kept)]:
-            inner = f"{place} > {name}" if place else str(name)
-            if name not in found:
-                yield f"{inner}: is gone; was {_told(kept[name])}"
-            elif name not in kept:
-                yield f"{inner}: is new: {_told(found[name])}"
-            else:
-                yield from differences(kept[name], found[name], inner)
-    elif isinstance(kept, list) and isinstance(found, list):
-        for number, (before, now) in enumerate(zip(kept, found, strict=False)):
-            yield from differences(before, now, f"{place} [{number}]")
-        for number in range(len(found), len(kept)):
-            yield f"{place} [{number}]: is gone; was {_told(kept[number])}"
-        for number in range(len(kept), len(found)):
-            yield f"{place} [{number}]: is new: {_told(found[number])}"
-    elif not _is_same(kept, found):
-        yield f"{place}: was {_told(kept)}, is {_told(found)}"
+    before, now = dict(_leaves(kept)), dict(_leaves(found))
+    for place in before | now:
+        where = " > ".join(map(str, place))
+        if place not in now:
+            yield f"{where}: is gone; was {_told(before[place])}"
+        elif place not in before:
+            yield f"{where}: is new: {_told(now[place])}"
+        elif not _is_same(before[place], now[place]):
+            yield f"{where}: was {_told(before[place])}, is {_told(now[place])}"
+
+
+def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield what a record holds, each with its place; what is empty is held as well."""
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for name, part in parts:
+        if part and isinstance(part, (Mapping, list)):
+            yield from _leaves(part, (*place, name))
+        else:
+            yield (*place, name), part
 
 
 def _is_same(kept: Any, found: Any) -> bool:

@@ -121,38 +121,30 @@ class Runner:
                 copy_recorded(self._scenario.recorded, self._folder)
             given = set() if self._scenario.recorded else set(self._files())
             steps = [self._step(step) for step in self._scenario.steps]
+        written = {name: path for name, path in self._files().items() if name not in given}
         files = {
             self._normal.text(name): self._normal.file(path)
-            for name, path in self._files().items()
-            if name not in given and not self._is_left_out(name)
+            for name, path in written.items()
+            if not any(fnmatch(name, pattern) for pattern in self._scenario.leave_out)
         }
         record = {"about": self._scenario.about, "steps": steps, "files": files}
-        self._hold_back([path for name, path in self._files().items() if name not in given])
-        # What commands write is for its owner only: there is such a list if it is not.
-        shown = [
-            self._normal.text(name)
-            for name, path in self._files().items()
-            if name not in given and path.stat().st_mode & 0o077
-        ]
-        return {**record, "open to others": shown} if shown else record
-
-    def _hold_back(self, written: list[Path]) -> None:
         for text in self._scenario.nowhere:
             assert text not in self._printed
-            for path in written:
+            for path in written.values():
                 assert text.encode() not in path.read_bytes(), path
+        # What commands write is for its owner only: there is such a list if it is not.
+        shown = [name for name, path in written.items() if path.stat().st_mode & 0o077]
+        if shown:
+            record["open to others"] = list(map(self._normal.text, shown))
+        return record
 
     def _files(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for place, _, names in os.walk(self._folder):
-            for name in names:
-                path = Path(place) / name
-                if not path.is_symlink() and path.suffix != ".pyc":
-                    found[path.relative_to(self._folder).as_posix()] = path
+        found = {
+            path.relative_to(self._folder).as_posix(): path
+            for path in self._folder.rglob("*")
+            if path.is_file() and not path.is_symlink() and path.suffix != ".pyc"
+        }
         return dict(sorted(found.items()))
-
-    def _is_left_out(self, name: str) -> bool:
-        return any(fnmatch(name, pattern) for pattern in self._scenario.leave_out)
 
     def _write(self, name: str, content: Any) -> None:
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
@@ -278,11 +270,8 @@ class Runner:
                 continue
             replied = self._endpoint.answer(rule, asked["body"])
             finish = replied.pop("finish_reason")
-            choice = {
-                "index": 0,
-                "message": {"role": "assistant", **replied},
-                "finish_reason": finish,
-            }
+            message = {"role": "assistant", **replied}
+            choice = {"index": 0, "message": message, "finish_reason": finish}
             counted = {"usage": rule["usage"]} if "usage" in rule else {}
             body = {"model": "m-1", "choices": [choice], **counted}
             if "status" in rule:
