@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,17 @@ def read_cases(path: Path) -> list[Case]:
     text = gzip.decompress(content) if path.suffix == ".gz" else content
     cases: list[Case] = json.loads(text)["cases"]
     return cases
+
+
+def write_manifest(folder: Path, data_class: str = "open") -> None:
+    """Write the manifest of the files of a folder as an export does."""
+    files = [
+        {"path": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for path in folder.iterdir()
+        if path.is_file()
+    ]
+    manifest = {"data_class": data_class, "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def in_order(case: Case) -> Case:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from case_files import write_manifest
 from cdm_cases import MADE, facts, names
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
@@ -94,11 +94,5 @@ def export_of(folder: Path, cases: Sequence[ClinicalCase], classes: Sequence[Any
         pairs = zip(cases, classes, strict=True)
         told = [json.dumps({"hadm_id": one.hadm_id, "data_class": its}) for one, its in pairs]
         (folder / PROVENANCE).write_text("\n".join(told) + "\n", encoding="utf-8")
-    files = [
-        {"path": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-        for file in folder.iterdir()
-        if file.is_file()
-    ]
-    manifest = {"data_class": "open", "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(folder)
     return folder

@@ -70,6 +70,15 @@ def forked_commands() -> Iterator[None]:
         servers.pop().close()
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what the files below a folder hold, by their paths in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 def folder_in(printed: str) -> Path:
     """Return the folder of the run that a command named in what it printed."""
     found = re.search(r"^run (.+)$", printed, re.MULTILINE)

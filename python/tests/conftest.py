@@ -20,7 +20,7 @@ from commands import PROJECT_ROOT, link_project, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
 from in_process import Main, main_in
-from postgres_server import NoServerError, new_database, server
+from postgres_server import Databases, NoServerError, new_database, server
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -147,6 +147,13 @@ def postgres_server() -> Iterator[dict[str, str]]:
         _absent(str(error))
 
 
+@pytest.fixture(scope="session")
+def databases(postgres_server: dict[str, str]) -> Iterator[Databases]:
+    """What makes a new database, which is there to the end; its arguments are its locale's."""
+    with ExitStack() as stack:
+        yield lambda *locale: stack.enter_context(new_database(postgres_server, *locale))
+
+
 @pytest.fixture
 def postgres_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
     with new_database(postgres_server) as address:
@@ -167,17 +174,11 @@ def _built(floor: str, engine: str, source: Path | None = None) -> Any:
     """
 
     @pytest.fixture(scope="session")
-    def built(
-        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[Build]:
+    def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Build:
         files = source or request.getfixturevalue("shared") / "data" / "mimic3_demo"
         folder = tmp_path_factory.mktemp(f"{floor}-{engine}")
-        with ExitStack() as stack:
-            address = None
-            if engine == "postgres":
-                postgres = request.getfixturevalue("postgres_server")
-                address = stack.enter_context(new_database(postgres))
-            yield build_floor(floor, folder, files, address, unit_tests=source is not None)
+        address = request.getfixturevalue("databases")() if engine == "postgres" else None
+        return build_floor(floor, folder, files, address, unit_tests=source is not None)
 
     return built
 

@@ -19,18 +19,17 @@ Tables = dict[str, list[Sequence[Any]]]
 Layout = Mapping[str, str]
 
 
-def fill_duckdb(path: Path, layout: Layout, tables: Tables, prefix: str = "") -> None:
+def fill_duckdb(path: Path, layout: Layout, tables: Tables) -> None:
     path.unlink(missing_ok=True)
-    with duckdb.connect(str(path)) as connection:
-        (catalog,) = connection.execute("select current_database()").fetchone() or ("",)
+    with duckdb.connect() as connection:
+        # Under its own name the file would hold a schema of the same name.
+        connection.execute(f"attach '{path}' as made; use made")
         for name, rows in tables.items():
-            schema, table = name.split(".")
-            place = f"{catalog}.{prefix}{schema}"
-            connection.execute(f"create schema if not exists {place}")
-            connection.execute(f"create table {place}.{table} ({layout[name]})")
+            connection.execute(f"create schema if not exists {name.split('.')[0]}")
+            connection.execute(f"create table {name} ({layout[name]})")
             if rows:
                 cells = ", ".join("?" * len(rows[0]))
-                connection.executemany(f"insert into {place}.{table} values ({cells})", rows)
+                connection.executemany(f"insert into {name} values ({cells})", rows)
 
 
 def warehouse_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

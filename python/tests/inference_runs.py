@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from model_server import prompt_hash
 
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard
@@ -75,8 +76,7 @@ def open_item(name: str) -> Sample:
 
 def usual_answer(item: Sample) -> str:
     """Return what the server answers unless a script says otherwise."""
-    prompt = str(item.messages[-1]["content"])
-    return f"answer {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
+    return f"answer {prompt_hash({'messages': item.messages})}"
 
 
 def provider_of(

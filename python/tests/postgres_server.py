@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -20,6 +20,10 @@ from psycopg import sql
 
 # Nothing in a test outlives its server: durability would only cost time.
 _CONFIGURATION = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+
+
+# What makes databases, and gives the five PG* variables of each.
+Databases = Callable[..., dict[str, str]]
 
 
 class NoServerError(Exception):

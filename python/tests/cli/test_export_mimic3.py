@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from commands import contents
 from export_tables import manifest, refusal, run, warehouse_folder
 from tables import slow_after, table
 
@@ -50,14 +51,6 @@ def export(database: Path) -> Export:
     return function
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def check_manifest(folder: Path) -> dict[str, Any]:
     """The manifest lists every file of the folder, and each is what it says."""
     found = contents(folder)
@@ -87,23 +80,11 @@ def test_files_have_the_rows_of_the_benchmark(
 # One export after another
 
 
-KILLED = """
-import time
-from medeval.export import ExportFolder
-def publish(self, manifest):
-    print("ready", flush=True)
-    time.sleep(60)
-ExportFolder.publish = publish
-from medeval.cli import main
-main()
-"""
-
-
 @pytest.mark.slow
 def test_a_kill_leaves_no_final_file(export: Export, database: Path) -> None:
     fill(database)
     out = database.parent / "out"
-    command = [sys.executable, "-c", KILLED, "export", "--out", str(out)]
+    command = [sys.executable, "-c", CASES["killed"], "export", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "ready\n" in iter(process.stdout.readline, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from commands import contents
 from in_process import Main
 
 PARTS = ["dbt_project.yml", "demo", "macros", "models", "profiles.yml", "seeds", "tests"]
@@ -14,14 +15,6 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root: Path) -> None:
     done = main("init", tmp_path / "my study", code=0)
     made = tmp_path / "my study"
@@ -29,8 +22,8 @@ def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root:
     kept = [project_root / part for part in PARTS]
     expected = {part.name: part.read_bytes() for part in kept if part.is_file()}
     for part in kept:
-        expected |= {f"{part.name}/{name}": data for name, data in files_below(part).items()}
-    assert files_below(made) == expected
+        expected |= {f"{part.name}/{name}": data for name, data in contents(part).items()}
+    assert contents(made) == expected
     assert not [path for path in made.rglob("*") if path.stat().st_mode & 0o077]
     commands = done.out.partition("Next:\n")[2].splitlines()
     assert commands == [f"  cd '{made}' && dbt build", "  python -m medeval doctor --task all"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
+from commands import contents
 from dbt_worker import Worked, Worker
 from in_process import Done, Main
 from mtsamples_listing import listed, write_listing
@@ -86,21 +87,17 @@ def fetch(main: Main, tmp_path: Path) -> Callable[[], Done]:
     return lambda: main("load", "mtsamples", "--download", "--cache-dir", tmp_path)
 
 
-def stored(cache: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (cache / "txt_files").iterdir()}
-
-
 def test_all_notes_are_fetched_at_the_commit_and_only_once(
     repository: Repository, fetch: Callable[[], Done], tmp_path: Path
 ) -> None:
     done = fetch()
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{tmp_path / 'txt_files'}: 3 notes, 3 of them fetched now.\n")
-    assert stored(tmp_path) == NOTES
+    assert contents(tmp_path / "txt_files") == NOTES
     path = tmp_path / "txt_files" / "Biopsy #2.txt"
     path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
     assert "3 notes, 1 of them fetched now" in fetch().out
-    assert stored(tmp_path) == NOTES
+    assert contents(tmp_path / "txt_files") == NOTES
     assert "3 notes, 0 of them fetched now" in fetch().out
     assert repository.asked[LIST] == repository.asked[FIRST] == 1
 
@@ -113,7 +110,7 @@ def test_a_download_that_stopped_is_gone_on_with(
     done = fetch()
     assert (done.code, done.out) == (2, "")
     assert "Z%20.txt cannot be fetched: HTTP status 404" in done.err
-    assert set(stored(tmp_path)) == set(NOTES) - {"Z .txt"}
+    assert set(contents(tmp_path / "txt_files")) == set(NOTES) - {"Z .txt"}
     done = main("load", "mtsamples", tmp_path, code=2)
     assert "incomplete: of 3 notes it lacks 1, 'Z .txt'" in done.err
     # A folder that is named as a cache is completed.
@@ -141,7 +138,7 @@ def test_a_fault_that_passes_is_waited_out_and_one_that_stays_names_the_file(
         assert quote("A & B's (x), 50%.txt") in done.err
         assert not (tmp_path / "txt_files").exists()
     else:
-        assert stored(tmp_path) == NOTES
+        assert contents(tmp_path / "txt_files") == NOTES
 
 
 @pytest.mark.parametrize(
@@ -175,7 +172,7 @@ def test_notes_of_another_download_are_completed_and_others_named(
     (notes / "Biopsy #2.txt").write_bytes(NOTES["Biopsy #2.txt"])
     (notes / "Z .txt").write_bytes(b"half")
     assert "3 notes, 2 of them fetched now" in fetch().out
-    assert stored(tmp_path) == NOTES
+    assert contents(tmp_path / "txt_files") == NOTES
     (notes / "mine.txt").write_bytes(b"PLAN: x")
     assert "not of the download (1, 'mine.txt' among" in fetch().err
 
@@ -214,7 +211,7 @@ def test_a_run_fills_a_cache_that_is_empty(
     done = main(*words, code=2)
     assert f"{cache / 'txt_files'}: 3 notes, 3 of them fetched now" in done.err
     assert f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`" in done.err
-    assert stored(cache) == NOTES
+    assert contents(cache / "txt_files") == NOTES
     warehouse.builds("build", "--select", "mtsamples", MTSAMPLES=cache)
     assert "fetched" not in main(*words, code=0).err
     assert repository.asked[LIST] == repository.asked[FIRST] == 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from commands import contents
 from in_process import Main
 from reports import write_report
 from tables import table
@@ -102,19 +103,14 @@ def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main)
     file = report_file(Path("one.json"))
     for folder in ("first", "again"):
         main("report", file, "--out", f"{folder}.md", "--figures", folder, code=0)
-    found = [
-        {one.name: one.read_bytes() for one in Path(at).iterdir()} for at in ("first", "again")
-    ]
-    assert found[0] == found[1]
-    assert set(found[0]) == {
-        "captions.md",
-        *(f"t_metrics.{form}" for form in ("svg", "pdf", "png")),
-    }
+    found = contents(Path("first"))
+    assert found == contents(Path("again"))
+    assert set(found) == {"captions.md", *(f"t_metrics.{form}" for form in ("svg", "pdf", "png"))}
     assert all(one.stat().st_mode & 0o077 == 0 for one in Path("first").iterdir())
     texts = texts_of(Path("first/t_metrics.svg"))
     assert "0.400 [0.200, 0.600]" in texts
     # What has another scale is named, not drawn.
-    assert "hours" in found[0]["captions.md"].decode()
+    assert "hours" in found["captions.md"].decode()
     assert not [one for one in texts if "hours" in one]
 
 

@@ -20,10 +20,9 @@ import pandas as pd
 import pytest
 from commands import PROJECT_ROOT
 from in_process import Done, Main
-from tables import table
+from tables import refused, table
 
 import medeval
-from medeval.errors import UserError
 from medeval.scoring.binary import Binary
 
 pytestmark = pytest.mark.usefixtures("checkout")
@@ -203,8 +202,7 @@ def test_arrays_score_as_files_do(task: str, main: Main) -> None:
     for metric, interval in medeval.score(task, truth, guess, n_iters=20).items():
         value, *_, low, high = expected[metric].values()
         assert (interval.value, interval.low, interval.high) == (value, low, high), metric
-    with pytest.raises(UserError, match="shape"):
-        medeval.score(task, truth[:-1], guess, n_iters=0)
+    refused("shape", medeval.score, task, truth[:-1], guess, n_iters=0)
 
 
 HEADER = b"stay,prediction,y_true\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from builds import Build, build_floor
 from case_files import MODES, ORDERS, Case, in_order, read_cases
 from oracles.cdm.facts import scrub_terms
-from postgres_server import new_database
 from tables import table
 
 pytestmark = pytest.mark.slow
@@ -27,26 +25,22 @@ Builder = Callable[..., Build]
 @pytest.fixture(scope="module")
 def built(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, shared: Path
-) -> Iterator[Builder]:
+) -> Builder:
     """Give a function that builds a set once for each engine and choice of variables."""
-    with ExitStack() as stack:
 
-        @cache
-        def build(engine: str, name: str, rules: str, extract_source: str = "auto") -> Build:
-            golden = shared / "golden" / name
-            variables = {
-                "cdm_rules": rules,
-                "cdm_extract_source": extract_source,
-                "cdm_cohort_file": str(golden / "hadm_id_list.txt"),
-            }
-            folder = tmp_path_factory.mktemp(f"{name}-{engine}-{rules}-{extract_source}")
-            address = None
-            if engine == "postgres":
-                server = request.getfixturevalue("postgres_server")
-                address = stack.enter_context(new_database(server))
-            return build_floor("cdm", folder, golden, address, variables, models_only=True)
+    @cache
+    def build(engine: str, name: str, rules: str, extract_source: str = "auto") -> Build:
+        golden = shared / "golden" / name
+        variables = {
+            "cdm_rules": rules,
+            "cdm_extract_source": extract_source,
+            "cdm_cohort_file": str(golden / "hadm_id_list.txt"),
+        }
+        folder = tmp_path_factory.mktemp(f"{name}-{engine}-{rules}-{extract_source}")
+        address = request.getfixturevalue("databases")() if engine == "postgres" else None
+        return build_floor("cdm", folder, golden, address, variables, models_only=True)
 
-        yield build
+    return build
 
 
 def golden_cases(shared: Path, name: str, mode: str) -> list[Case]:

@@ -11,7 +11,6 @@ of that run say it has read.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import write_manifest
 from commands import PROJECT_ROOT, run_medeval
 from model_server import Script, model_server, prompt_of
 from tables import slow_after, table
@@ -132,11 +132,7 @@ def read_by_cdm(folder: Path) -> Iterator[Any]:
     ]
     (cases / "benchmark.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     shutil.copy(export / "lab_test_mapping.json", cases)
-    files = [
-        {"path": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        for path in cases.iterdir()
-    ]
-    (cases / "manifest.json").write_text(json.dumps({"data_class": "open", "files": files}))
+    write_manifest(cases)
     with model_server(Script(reply=lambda body: reply_to(str(body["messages"])))) as server:
         words = ("--model", "m", "--base-url", server.url, "--cases", cases)
         words += ("--context-limit", "1000000")

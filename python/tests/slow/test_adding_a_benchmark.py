@@ -36,8 +36,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def medeval(folder: Path, *words: str, path: str = "") -> str:
-    done = run_medeval(*words, env={**WAREHOUSE, "PYTHONPATH": path}, cwd=folder, code=0)
-    return done.stdout
+    return run_medeval(*words, env={**WAREHOUSE, "PYTHONPATH": path}, cwd=folder, code=0).stdout
 
 
 def run_of(folder: Path, out: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from builds import Build, build_floor
 from cdm_folder import HOSP, NOTE, write_folder
-from postgres_server import new_database
+from postgres_server import Databases
 from tables import table
 
 pytestmark = pytest.mark.slow
@@ -66,11 +65,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="module")
-def built_in_postgres(
-    tmp_path_factory: pytest.TempPathFactory, postgres_server: dict[str, str]
-) -> Iterator[Build]:
-    with new_database(postgres_server) as address:
-        yield build(tmp_path_factory.mktemp("headings-postgres"), address)
+def built_in_postgres(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Build:
+    return build(tmp_path_factory.mktemp("headings-postgres"), databases())
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from in_process import main_in
+from tables import table
 
 pytestmark = pytest.mark.slow
 LEAST, TASK_NAME = 5, "wards.py:Wards"
@@ -24,34 +25,7 @@ OF_ONE_RUN = re.compile(
     r"|\d\.\d+ s\b|,\d\.\d+\r?$|(?<![.\w])(?=\d*[a-f])[0-9a-f]{12,64}\b",
     re.MULTILINE,
 )
-TASK = '''
-"""Whether the wards can be told from what is published."""
-
-import json
-from pathlib import Path
-
-from medeval.tasks.question_task import Question, QuestionTask
-
-
-class Wards(QuestionTask):
-    """Questions of wards, of which one in three is answered wrongly."""
-
-    name = "wards"
-    headline = "accuracy"
-    scored_by = "accuracy"
-    prompt_version = "wards-1"
-
-    def questions(self):
-        wards = json.loads(Path("wards.json").read_text())
-        for number, ward in enumerate(wards):
-            yield Question(str(number), f"Question {number}?", "yes", "open", {"ward": ward})
-
-    def parse(self, question, reply):
-        return reply
-
-    def score_answer(self, question, answer):
-        return {"accuracy": float(answer == question.target and int(question.id) % 3 > 0)}
-'''
+FILES = table("wards")
 SIZES = st.lists(st.integers(1, 12), min_size=2, max_size=6)
 
 
@@ -103,8 +77,8 @@ def test_what_is_published_does_not_depend_on_how_hidden_groups_are_split(
 
     with TemporaryDirectory() as place:
         monkeypatch.chdir(place)
-        Path("wards.py").write_text(TASK, encoding="utf-8")
-        Path("model.py").write_text("def answer(messages):\n    return 'yes'\n", encoding="utf-8")
+        for name, text in FILES.items():
+            Path(name).write_text(text, encoding="utf-8")
         wards = [f"ward {chr(65 + group)}" for group, size in enumerate(sizes) for _ in range(size)]
         one, screen = scored(wards, "one")
         hidden = hidden_of(one)

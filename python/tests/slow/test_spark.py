@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from builds import FLOORS, MODELS_ONLY
 from command_server import CommandServer
-from commands import PROJECT_ROOT, run_dbt
+from commands import PROJECT_ROOT, contents, run_dbt
 from spark_process import COMPILED, spark_process
 
 pytestmark = pytest.mark.slow
@@ -193,13 +193,9 @@ def test_every_table_has_the_same_rows(request: pytest.FixtureRequest, name: str
 def test_every_exported_file_has_the_same_bytes(request: pytest.FixtureRequest, name: str) -> None:
     twins: Twins = request.getfixturevalue(name)
     on_spark, on_duckdb = (
-        {
-            path.relative_to(folder): path.read_bytes()
-            for path in folder.rglob("*")
-            # A manifest names the engine and the place.
-            if path.is_file() and path.name != "manifest.json"
-        }
-        for folder in twins.exports
+        # A manifest names the engine and the place.
+        {name: data for name, data in contents(out).items() if "manifest.json" not in name}
+        for out in twins.exports
     )
     assert on_spark.keys() == on_duckdb.keys()
     assert [path for path in on_spark if on_spark[path] != on_duckdb[path]] == []

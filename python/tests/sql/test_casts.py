@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from builds import Build
 from dbt_worker import Worked, Worker
-from postgres_server import connect, new_database
+from postgres_server import Databases, connect
 from psycopg import sql
 from tables import table
 
@@ -57,21 +57,20 @@ def _by_kind(compiled: str) -> dict[tuple[str, str], str]:
 
 @pytest.fixture(scope="module")
 def readers(
-    worker: Worker, tmp_path_factory: pytest.TempPathFactory, postgres_server: dict[str, str]
+    worker: Worker, tmp_path_factory: pytest.TempPathFactory, databases: Databases
 ) -> Iterator[dict[str, Readers]]:
     folder = tmp_path_factory.mktemp("readers")
     compile_inline = ("--quiet", "compile", "--inline", _INLINE)
     on_duckdb = Worked(worker, folder).builds(*compile_inline)
-    with new_database(postgres_server) as address:
-        on_postgres = Build("postgres", folder, address).dbt(*compile_inline)
-        with connect(address) as connection:
-            # What a database or a role may have set; each changes what is printed.
-            connection.execute("set extra_float_digits = 0")
-            connection.execute("set datestyle = 'SQL, DMY'")
-            yield {
-                "duckdb": Readers(_by_kind(on_duckdb)),
-                "postgres": Readers(_by_kind(on_postgres), connection),
-            }
+    address = databases()
+    on_postgres = Build("postgres", folder, address).dbt(*compile_inline)
+    with connect(address) as connection:
+        # What a database or a role may have set; each changes what is printed.
+        connection.execute("set extra_float_digits = 0; set datestyle = 'SQL, DMY'")
+        yield {
+            "duckdb": Readers(_by_kind(on_duckdb)),
+            "postgres": Readers(_by_kind(on_postgres), connection),
+        }
 
 
 GIVEN = table("casts")

@@ -81,16 +81,7 @@ def as_parquet(path: Path, content: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "quote", "start", "line_end"),
-    [
-        ("{lower}.csv", "", "", "\n"),
-        ("{title}.csv.gz", '"', "", "\n"),
-        ("{upper}.CSV", '"', "\ufeff", "\n"),
-        ("{lower}.CSV.GZ", "", "", "\r\n"),
-        ("{upper}.parquet", '"', "", "\n"),
-    ],
-)
+@pytest.mark.parametrize(("name", "quote", "start", "line_end"), GIVEN["forms"])
 def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
     warehouse: Warehouse,
     plain_rows: dict[str, Any],

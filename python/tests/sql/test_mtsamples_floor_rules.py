@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +13,6 @@ from builds import MODELS_ONLY, Build
 from commands import run_medeval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import new_database
 from tables import table
 
 pytestmark = pytest.mark.slow
@@ -125,17 +122,11 @@ def notes(shared: Path, real_notes: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=["duckdb", "postgres"])
 def examples(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    notes: dict[str, str],
-) -> Iterator[dict[str, Example]]:
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, notes: dict[str, str]
+) -> dict[str, Example]:
     """The examples that one build of an engine makes of all notes."""
-    with ExitStack() as stack:
-        address = None
-        if request.param == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            address = stack.enter_context(new_database(server))
-        yield built(tmp_path_factory.mktemp(request.param), notes, address)
+    address = request.getfixturevalue("databases")() if request.param == "postgres" else None
+    return built(tmp_path_factory.mktemp(request.param), notes, address)
 
 
 def test_random_and_real_notes_give_the_examples_of_the_rules(

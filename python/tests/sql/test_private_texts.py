@@ -7,7 +7,7 @@ import gzip
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import psycopg2
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from parsed_dbt import run_parsed
-from postgres_server import new_database
+from postgres_server import Databases
 from tables import table
 
 from medeval.errors import UserError
@@ -186,9 +186,8 @@ def test_postgres_shows_nothing_of_cells_that_cannot_be_read(
 
 
 @pytest.fixture(scope="module")
-def address(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
-    with new_database(postgres_server) as found:
-        yield found
+def address(databases: Databases) -> dict[str, str]:
+    return databases()
 
 
 # COPY reads on behind a quote, and its tables hold any text.

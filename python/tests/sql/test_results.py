@@ -48,8 +48,7 @@ def scored_run(folder: Path, name: str, value: float, content: str = "a", day: i
 
 
 def publish(runs: Sequence[Path], target: str, env: dict[str, str]) -> str:
-    done = run_medeval("publish", *runs, "--target", target, env=env, code=0)
-    return done.stdout
+    return run_medeval("publish", *runs, "--target", target, env=env, code=0).stdout
 
 
 def board(runs: Sequence[Path]) -> list[tuple[Any, ...]]:

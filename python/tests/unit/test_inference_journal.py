@@ -95,8 +95,7 @@ def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: P
         ("b", "", None),
         ("c", "C", Outcome.ANSWERED),
     ]
-    with pytest.raises(UserError, match="there are no answers"):
-        list(read_answers(tmp_path / "absent", items))
+    refused("there are no answers", list, read_answers(tmp_path / "absent", items))
     assert not (tmp_path / "absent").exists()
 
 

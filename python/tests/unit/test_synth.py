@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from commands import PROJECT_ROOT, run_medeval
+from commands import PROJECT_ROOT, contents, run_medeval
 from in_process import Main
 from tables import table
 
@@ -35,11 +35,6 @@ SMALL = ("--scale", "20", "--seed", "1", "--events-per-stay", "5")
 READ_CSV = (
     "read_csv('{}', header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"')"
 )
-
-
-def read_bytes(folder: Path) -> dict[str, bytes]:
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def open_tables(kind: str, folder: Path) -> duckdb.DuckDBPyConnection:
@@ -97,7 +92,7 @@ def test_the_demo_is_what_its_readme_makes(kind: str, tmp_path: Path) -> None:
     assert f"synth {kind} --scale {scale} --seed {seed} {per_stay}--out demo/{kind} " in readme
 
     write_synthetic(kind, scale, seed, events, tmp_path / kind)
-    made, demo = read_bytes(tmp_path / kind), read_bytes(DEMO[kind])
+    made, demo = contents(tmp_path / kind), contents(DEMO[kind])
     assert list(made) == list(demo)
     for file in made:
         if file.endswith(".gz"):
@@ -117,7 +112,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(
     monkeypatch.chdir(PROJECT_ROOT)
     words = ("synth", "mimic3", *SMALL, "--out", tmp_path / "out")
     main(*words, code=0)
-    before = read_bytes(tmp_path / "out")
+    before = contents(tmp_path / "out")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -125,7 +120,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(
     monkeypatch.setattr(CsvFile, "write_columns", full)
     done = main(*words, "--replace")
     assert (done.code, "No space left on device" in done.err) == (2, True)
-    assert read_bytes(tmp_path / "out") == before
+    assert contents(tmp_path / "out") == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -14,6 +14,7 @@ SCHEMA = "cdm_baseline"
 TABLES: list[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_suffix(".yaml").read_text("utf-8")
 )
+ASSIGN = Path(__file__).with_name("assign.sql")
 # The rows of the listed admissions.
 OF_ADMISSION = "hadm_id in (select hadm_id from cohort)"
 
@@ -45,23 +46,5 @@ def prepare(database: Database, hadm_ids: Sequence[int], *, with_indexes: bool) 
 def _assign(database: Database, table: str, typed: str, columns: dict[str, str]) -> None:
     """Give a row to every admission of its patient that was open at its time."""
     names = (f"stays.{name}" if name == "hadm_id" else f"typed.{name}" for name in columns)
-    database.run(
-        f"""
-        create table {table}_assigned as
-        with stays as (
-            select
-                hadm_id,
-                subject_id,
-                min(intime) - interval '1 day' as opened,
-                max(intime) as closed
-            from transfers
-            group by hadm_id, subject_id
-        )
-        select {", ".join(names)}
-        from ({typed}) as typed
-        inner join stays
-            on typed.subject_id = stays.subject_id
-            and typed.charttime between stays.opened and stays.closed
-        where typed.hadm_id is null
-        """
-    )
+    statement = ASSIGN.read_text("utf-8")
+    database.run(statement.format(table=table, names=", ".join(names), typed=typed))
