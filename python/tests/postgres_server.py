@@ -22,6 +22,8 @@ from psycopg import sql
 _CONFIGURATION = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
 
 
+_SETTINGS = {name: f"PG{name.upper()}" for name in ("host", "port", "user", "password")}
+_SETTINGS["dbname"] = "PGDATABASE"
 # What makes databases, and gives the five PG* variables of each.
 Databases = Callable[..., dict[str, str]]
 
@@ -77,16 +79,14 @@ def new_database(
             connection.execute(sql.SQL("drop database {} with (force)").format(identifier))
 
 
+def settings(address: dict[str, str]) -> dict[str, str]:
+    """Return what the PG* variables name as drivers have it."""
+    return {name: address[variable] for name, variable in _SETTINGS.items()}
+
+
 def connect(address: dict[str, str]) -> psycopg.Connection[tuple[object, ...]]:
     """Connect to what the PG* variables name; every statement commits itself."""
-    return psycopg.connect(
-        host=address["PGHOST"],
-        port=int(address["PGPORT"]),
-        user=address["PGUSER"],
-        password=address["PGPASSWORD"] or None,
-        dbname=address["PGDATABASE"],
-        autocommit=True,
-    )
+    return psycopg.connect(**settings(address), autocommit=True)  # type: ignore[arg-type]
 
 
 def set_time_zone(address: dict[str, str], zone: str) -> None:

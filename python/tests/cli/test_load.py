@@ -14,7 +14,7 @@ import pytest
 from builds import SYNTHETIC
 from export_tables import warehouse_folder
 from folder_changes import change, filled
-from in_process import Done, Main
+from in_process import Main
 from mimic3_folder import write
 from postgres_server import connect
 from tables import table
@@ -26,7 +26,6 @@ TABLES = (
     " where table_schema in ('mimiciv_hosp', 'mimiciv_note', 'cdm_note_extract')"
 )
 Database = psycopg.Connection[tuple[object, ...]]
-Row = dict[str, Any]
 
 
 @pytest.fixture
@@ -38,25 +37,6 @@ def database(
         monkeypatch.setenv(name, value)
     with connect(postgres_database) as connection:
         yield connection
-
-
-def folder_of(row: Row, folder: Path) -> Path:
-    if row.get("kind") == "mimic3":
-        return mimic3_folder.write_folder(folder)
-    cdm_folder.write_folder(folder)
-    return cdm_folder.as_release_1_0(folder) if "release" in row else folder
-
-
-def load(row: Row, folder: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> Done:
-    """Run the command of a row, and check what it says."""
-    for name, value in row.get("env", {}).items():
-        monkeypatch.setenv(name, filled(value, folder))
-    words = [filled(word, folder) for word in row.get("words", ["$FOLDER"])]
-    done = main("load", row.get("kind", "mimic4"), *words)
-    for part in row.get("says", ()):
-        assert filled(part, folder) in done.out + done.err
-    assert done.err == filled(row.get("said", done.err), folder)
-    return done
 
 
 def names(database: Database, query: str) -> list[str]:
@@ -72,21 +52,28 @@ def count(database: Database, table: str) -> object:
 def test_a_load_leaves_and_says_what_its_row_has(
     name: str, tmp_path: Path, database: Database, main: Main, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = (ROWS["stops"] | ROWS["loads"])[name]
-    folder = folder_of(row, tmp_path / "files")
+    row: dict[str, Any] = (ROWS["stops"] | ROWS["loads"])[name]
+    kind = row.get("kind", "mimic4")
+    folders = mimic3_folder if kind == "mimic3" else cdm_folder
+    folder = folders.write_folder(tmp_path / "files")
+    if "release" in row:
+        cdm_folder.as_release_1_0(folder)
     if "loaded" in row:
-        main("load", row.get("kind", "mimic4"), folder, code=0)
+        main("load", kind, folder, code=0)
     for statement in row.get("sql", ()):
         database.execute(statement.encode())
     before = names(database, SCHEMAS)
     change(folder, row.get("files", {}))
-    done = load(row, folder, main, monkeypatch)
+    for variable, value in row.get("env", {}).items():
+        monkeypatch.setenv(variable, filled(value, folder))
+    words = [filled(word, folder) for word in row.get("words", ["$FOLDER"])]
+    done = main("load", kind, *words, code=2 if name in ROWS["stops"] else 0)
+    for part in row.get("says", ()):
+        assert filled(part, folder) in done.out + done.err
+    assert done.err == filled(row.get("said", done.err), folder)
     if name in ROWS["stops"]:
-        assert done.code == 2
         assert "secret" not in done.err
         assert names(database, SCHEMAS) == before
-    else:
-        assert done.code == 0
     if "counts" in row:
         found = {table: count(database, table) for table in names(database, TABLES)}
         assert found == ROWS["counts"] | row["counts"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from builds import Build
+from case_files import Case, read_cases
 from commands import PROJECT_ROOT, folder_in
 from in_process import Done, Main
 
@@ -33,13 +34,13 @@ def trace(demo_cdm: Build, monkeypatch: pytest.MonkeyPatch, main: Main) -> Trace
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, main: Main, tmp_path: Path, demo_cdm: Build) -> Any:
-    """Run the demo model on a task and score it."""
+    """Run the demo model on a case of an export and score it."""
 
-    def function(task: str, *words: str | Path) -> Path:
+    def function(export: Path, case: Case) -> Path:
         demo_cdm.use(monkeypatch)
-        asked = main(
-            "run", "--task", task, "--model", "demo", "--out", tmp_path / "runs", *words, code=0
-        )
+        (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
+        words = ("--cases", export, "--subset", f"one={tmp_path / 'one'}", "--model", "demo")
+        asked = main("run", "--task", "cdm", "--out", tmp_path / "runs", *words, code=0)
         folder = folder_in(asked.out + asked.err)
         main("score", folder, "--n-iters", "0", code=0)
         return folder
@@ -56,13 +57,11 @@ def rows_of(done: Done) -> dict[str, list[dict[str, Any]]]:
     "mode", ["--extended", pytest.param("--first-only", marks=pytest.mark.slow)]
 )
 def test_a_case_is_traced_to_what_its_export_shows(
-    demo_cdm: Build, asked_export: Path, trace: Trace, run: Any, tmp_path: Path, mode: str
+    demo_cdm: Build, asked_export: Path, trace: Trace, run: Any, mode: str
 ) -> None:
     export = asked_export if mode == "--extended" else demo_cdm.export(mode)
-    lines = (export / "benchmark.jsonl").read_text(encoding="utf-8").splitlines()
-    case = next(one for one in map(json.loads, lines) if len(one["microbiology_events"]) > 1)
-    (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
-    folder = run("cdm", "--cases", export, "--subset", f"one={tmp_path / 'one'}")
+    case = next(one for one in read_cases(export) if len(one["microbiology_events"]) > 1)
+    folder = run(export, case)
     done = trace(folder, str(case["hadm_id"]), "--exports", export.parent, "--json")
     rows = rows_of(done)
     assert done.err == ""
@@ -106,14 +105,12 @@ def test_an_item_of_a_report_says_what_was_shown_said_and_right(
 ) -> None:
     export = tmp_path / "cdm"
     shutil.copytree(asked_export, export)
-    lines = (export / "benchmark.jsonl").read_text(encoding="utf-8").splitlines()
-    case = next(one for one in map(json.loads, lines) if one["radiology_reports"])
+    case = next(one for one in read_cases(export) if one["radiology_reports"])
     if kind != "open":
         (export / "benchmark.jsonl").write_text(
             json.dumps({**case, "data_class": kind}) + "\n", encoding="utf-8"
         )
-    (tmp_path / "one").write_text(str(case["hadm_id"]), encoding="utf-8")
-    folder = run("cdm", "--cases", export, "--subset", f"one={tmp_path / 'one'}")
+    folder = run(export, case)
     main("report", folder, code=0)
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     scores = (folder / "scores.json").read_text(encoding="utf-8")

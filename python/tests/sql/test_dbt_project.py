@@ -21,7 +21,7 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import filled
 from parsed_dbt import run_parsed
-from postgres_server import connect
+from postgres_server import connect, settings
 from tables import slow_after, table
 
 from medeval.warehouse import Target, open_warehouse
@@ -335,10 +335,8 @@ def test_postgres_stops_at_unnamed_list(tmp_path: Path, postgres_database: dict[
 
 
 def test_postgres_is_read_in_one_read_only_transaction(postgres_database: dict[str, str]) -> None:
-    names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGDATABASE": "dbname"}
-    settings = {ours: postgres_database[name] for name, ours in names.items()}
-    settings["password"] = postgres_database["PGPASSWORD"]
-    with open_warehouse(Target("postgres", "postgres", settings), Path()) as warehouse:
+    target = Target("postgres", "postgres", settings(postgres_database))
+    with open_warehouse(target, Path()) as warehouse:
         modes = "current_setting('transaction_isolation'), current_setting('transaction_read_only')"
         found = [row for batch in warehouse.query(f"select {modes}") for row in batch]
         assert found == [("repeatable read", "on")]

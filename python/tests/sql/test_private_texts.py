@@ -20,7 +20,7 @@ import psycopg2
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from parsed_dbt import run_parsed
-from postgres_server import Databases
+from postgres_server import Databases, settings
 from tables import table
 
 from medeval.errors import UserError
@@ -260,9 +260,7 @@ def test_a_sentence_of_duckdb_shows_no_value(statement: str, said: str) -> None:
 def test_a_sentence_of_postgres_shows_no_value(
     address: dict[str, str], driver: Any, statement: str, said: str
 ) -> None:
-    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
-    settings = {name: address[variable] for name, variable in names.items()}
-    with closing(driver.connect(**settings)) as connection:
+    with closing(driver.connect(**settings(address))) as connection:
         connection.cursor().execute(
             "create temp table c (x text check (x = '')); create temp table v (x varchar(3))"
         )
