@@ -89,6 +89,16 @@ class Opened:
         self.context.close()
 
 
+def serious(page: Page) -> list[tuple[str, str]]:
+    """Return the serious findings of axe, each with the first element that it is about."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (each["id"], each["nodes"][0]["html"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
 @pytest.fixture(scope="module")
 def report(runs: Path) -> Path:
     place = runs.parent / "report.html"
@@ -150,13 +160,7 @@ def test_pages_can_be_used_by_all(
     one = Opened(browser, place.as_uri(), color_scheme=scheme, bypass_csp=True)
     for summary in one.page.locator("summary").all():
         summary.click()
-    found = Axe().run(one.page).response["violations"]
-    serious = [
-        (each["id"], each["nodes"][0]["html"][:200])
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert serious(one.page) == []
     one.close()
 
 

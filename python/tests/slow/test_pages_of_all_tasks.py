@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from commands import folder_of, forked_commands, run_medeval
 from model_server import RuledEndpoint, model_server
 from playwright.sync_api import Browser
 from tables import table
-from test_pages_in_a_browser import Opened
+from test_pages_in_a_browser import Opened, serious
 from test_pages_in_a_browser import browser as browser  # the fixture
 
 pytestmark = pytest.mark.slow
@@ -65,7 +64,5 @@ def test_page_of_a_task_can_be_read(browser: Browser, pages: dict[str, Path], na
     # The headline is a sentence with its interval, and the methods can be copied.
     assert "(95% interval " in text
     assert "was evaluated on" in text
-    found = Axe().run(page).response["violations"]
-    serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
-    assert serious == []
+    assert serious(page) == []
     one.close()
