@@ -75,8 +75,8 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     needed = [CASES, ISSUES, SETTINGS, *tables, LAB_TESTS, DATA_CLASS]
     build = newest_build(warehouse, NAME, needed)
     # What the build was told: one row.
-    told = _READ["settings"]
-    (settings,) = _named(told, flat(warehouse.select([told], schema_name(NAME), SETTINGS)))
+    (told,) = flat(warehouse.select([_READ["settings"]], schema_name(NAME), SETTINGS))
+    settings = _named(_READ["settings"], told)
     rules = settings["rules"]
     listed = warehouse.count(schema_name(NAME), CASES)
     last = min(choice.num_cases or listed, listed)
@@ -173,8 +173,8 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
     columns, order = _READ["lab_tests"], 'order by itemid, label collate "C"'
     before = "["
     with folder.create(MAPPING, NAME) as file:
-        rows = flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order))
-        for test in _named(columns, rows):
+        for row in flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order)):
+            test = _named(columns, row)
             test["corresponding_ids"] = [int(one) for one in test["corresponding_ids"].split(",")]
             file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
             before = ","
@@ -205,7 +205,7 @@ def read_cases(
     """
     columns = _READ["cases"]
     batches = warehouse.select([columns], schema_name(NAME), CASES, "order by list_position")
-    rows = _named(columns, chain.from_iterable(batches))
+    rows = (_named(columns, row) for row in chain.from_iterable(batches))
     parts = [_by_case(warehouse, part, mode) for part in _PARTS.values()]
     whole = rules != REFERENCE
     for row, *of in islice(zip(rows, *parts, strict=True), last):
@@ -217,12 +217,18 @@ def read_cases(
             "demographics": {name: row[name] for name in age} if row["has_demographics"] else None,
             "history_of_present_illness": row["history_of_present_illness"] or "",
             "lab_results": [_lab_result(lab, whole) for lab in labs],
-            "microbiology_events": cultures,
-            "radiology_reports": reports,
+            "microbiology_events": [
+                _named(_PARTS["microbiology_events"]["columns"], one[2:]) for one in cultures
+            ],
+            "radiology_reports": [
+                _named(_PARTS["radiology_reports"]["columns"], one[2:]) for one in reports
+            ],
             "physical_exams": row["physical_exams"] or "",
             "ground_truth": {
-                "primary_diagnosis": [one["title"] for one in diagnoses if one["is_primary"]],
-                "treatments": treatments,
+                "primary_diagnosis": [title for _, _, title, is_primary in diagnoses if is_primary],
+                "treatments": [
+                    _named(_PARTS["treatments"]["columns"], one[2:]) for one in treatments
+                ],
             },
         }
         if not whole:
@@ -231,8 +237,11 @@ def read_cases(
         yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 
 
-def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Case]]:
-    """Yield the rows of a table for each case, in the order of the cases; none for some."""
+def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[list[Row]]:
+    """Yield the rows of a table for each case, in the order of the cases; none for some.
+
+    A row has the place of its case in the list and its hadm_id before the columns of the part.
+    """
     cases = warehouse.relation(schema_name(NAME), CASES)
     batches = warehouse.select(
         ["c.list_position", "r.hadm_id", *(f"r.{one}" for one in part["columns"].split(", "))],
@@ -242,32 +251,42 @@ def _by_case(warehouse: Warehouse, part: dict[str, str], mode: str) -> Iterator[
         f" order by c.list_position, {part['order']}",
     )
     for _, rows in groupby(chain.from_iterable(batches), key=itemgetter(0)):
-        # Before its own columns a row has the place of its case and its hadm_id, if there is one.
-        own = (row[2:] for row in rows if row[1] is not None)
-        yield list(_named(part["columns"], own))
+        yield [row for row in rows if row[1] is not None]
 
 
-def _lab_result(result: Case, whole: bool) -> Case:
+def _lab_result(row: Row, whole: bool) -> Case:
     """Return a laboratory result as a case has it; its row, unit and flag only where it is whole.
 
-    A million of them go through here. The unit stands behind a number or a charted value, not
+    A million of them go through here, so their parts are named by position and not from a table of
+    columns. The unit stands behind a number or a charted value, not
     behind a flag or a comment.
     """
-    number, origin = result.pop("valuenum"), result.pop("value_origin")
-    if number is not None:
-        result["value"] = float8_text(number)
+    labevent_id, itemid, name, fluid, category, text, unit, flag, low, high = row[2:12]
+    time, sequence_num, number, origin = row[12:]
+    value = text if number is None else float8_text(number)
     is_charted = number is not None or origin not in ("flag", "comments")
-    if is_charted and None not in (result["value"], result["unit"]):
-        result["value"] += f" {result['unit']}"
+    result = {
+        "labevent_id": labevent_id,
+        "itemid": itemid,
+        "test_name": name,
+        "fluid": fluid,
+        "category": category,
+        "value": f"{value} {unit}" if is_charted and None not in (value, unit) else value,
+        "unit": unit,
+        "flag": flag,
+        "ref_range_lower": low,
+        "ref_range_upper": high,
+        "charttime": time,
+        "sequence_num": sequence_num,
+    }
     if not whole:
         del result["labevent_id"], result["unit"], result["flag"]
     return result
 
 
-def _named(columns: str, rows: Iterable[Row]) -> Iterator[Case]:
-    """Yield rows by the names of their columns."""
-    names = [column.split()[-1] for column in columns.split(", ")]
-    return (dict(zip(names, row, strict=True)) for row in rows)
+def _named(columns: str, row: Row) -> Case:
+    """Return a row by the names of its columns."""
+    return dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
 
 
 def float8_text(number: float) -> str:
