@@ -31,17 +31,17 @@
     {%- set last_branches = else_missing_or_unreadable(
         source_table, column, 'a time like 2101-01-31 23:59:00', 'timestamp'
     ) -%}
+    {%- set least = "cast('1000-01-01' as timestamp)" -%}
+    {%- set most = "cast('9999-12-31 23:59:59.999999' as timestamp)" -%}
     {%- set typed -%}
     case
-        when
-            {{ time }} >= cast('1000-01-01' as timestamp) and {{ time }} < cast('10000-01-01' as timestamp)
-            then {{ time }}
+        when {{ time }} between {{ least }} and {{ most }} then {{ time }}
         {{ last_branches }}
     end
     {%- endset -%}
     {%- set from_text -%}
     case
-        when {{ is_usual_time(cell) }} then cast({{ cell }} as timestamp)
+        {{ when_usual(cell, 'timestamp', least, most, is_usual_time(cell)) }}
         when {{ is_time(cell) }} then cast({{ cell }} as timestamp)
         {{ last_branches }}
     end

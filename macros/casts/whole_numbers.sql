@@ -18,11 +18,11 @@
         {{ last_branches }}
     end
     {%- endset -%}
-    {#- Nearly all cells are of the first form, which PostgreSQL finds in half the time. -#}
+    {#- PostgreSQL finds this form in half the time that the general one takes. -#}
+    {%- set usual = 'length(' ~ cell ~ ') <= 9 and ' ~ matches(cell, "'^[0-9]+$'") -%}
     {%- set from_text -%}
     case
-        when length({{ cell }}) <= 9 and {{ matches(cell, "'^[0-9]+$'") }}
-            then cast({{ cell }} as integer)
+        {{ when_usual(cell, 'integer', 0, 999999999, usual) }}
         when {{ is_whole_number(cell) }} then cast(split_part({{ cell }}, '.', 1) as integer)
         {{ last_branches }}
     end
