@@ -29,7 +29,7 @@ from medeval.inference.types import Message, digest
 from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
 from medeval.models.text_files import read_yaml
-from medeval.text import sha256_of, split_thinking
+from medeval.text import compiled, sha256_of, split_thinking
 
 BLOCKS = ("question", "reference", "answer")
 PROMPT = "judge-2"
@@ -248,11 +248,8 @@ def blocks_in(messages: Sequence[Message]) -> Mapping[str, str]:
 def _signs() -> tuple[Mapping[str, re.Pattern[str]], Mapping[int, int]]:
     """Return the patterns of signs by name, and what stands for characters that are drawn alike."""
     data = read_yaml((_ATTACKS / "signs.yaml").read_text(encoding="utf-8"))
-    patterns = {}
-    for name, pattern in data["signs"].items():
-        for word, meaning in data["words"].items():
-            pattern = pattern.replace(f"${word}", meaning)
-        patterns[name] = re.compile(pattern, re.IGNORECASE | re.MULTILINE | re.VERBOSE)
+    flags = re.IGNORECASE | re.MULTILINE | re.VERBOSE
+    patterns = compiled(data["signs"], data["words"], flags)
     alike = data["drawn_alike"].items()
     return patterns, str.maketrans({one: plain for plain, others in alike for one in others})
 
