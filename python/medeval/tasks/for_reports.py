@@ -7,6 +7,7 @@ from typing import Any
 
 import medeval
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.inference.types import digest
 from medeval.models.benchmark_report import (
     GOLD,
@@ -26,6 +27,8 @@ from medeval.terminal import interval, shown
 from medeval.text import OPEN
 
 COUNTS = ("n", "n_missing", "n_positive")
+# What tables call the figures of a judging.
+_SAID: Mapping[str, Mapping[str, str]] = toml_beside(__file__, "for_reports.toml")
 # What is told of how far the judges of a jury agree; `judge-audit` tells more.
 _AGREEMENT = ("exact", "within_1", "quadratic_kappa")
 Groups = dict[str, dict[str, dict[str, float | Interval | None]]]
@@ -303,22 +306,12 @@ def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
             return ", ".join(value) or "not named"
         return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else value
 
-    named = ("judge", "model", "as its server names it", "complete", "partial", "failed", "cost")
-    keys = ("judge", "model", "models_reported", "ok", "partial", "failed", "cost")
-    judges = [[told(one[key]) for key in keys] for one in judging["judges"]]
-    labels = {
-        "prompt_version": "prompt version",
-        "pooling": "verdicts of a jury are put together by",
-        "repeats": "verdicts of a judge on an answer",
-        "ok": "answers with complete verdicts",
-        "partial": "answers with partial verdicts",
-        "failed": "answers with no usable verdict",
-        **{why: f"not judged: {why}" for why in judging["not_judged"]},
-        "possible_injections": "answers with signs of an injection",
-        "cost": "cost of judging",
-    }
-    found = {**judging["not_judged"], **judging}
-    rows = [(label, told(found[key])) for key, label in labels.items()]
+    judges = [[told(one[key]) for key in _SAID["judges"]] for one in judging["judges"]]
+    rows = [
+        (label.format(why), told(value))
+        for key, label in _SAID["judging"].items()
+        for why, value in (judging[key] if key == "not_judged" else {"": judging[key]}).items()
+    ]
     rubric = ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})")
     agreement = [
         [one["criterion"], f"{one['who']} with {one['with']}", str(one["answers"])]
@@ -327,7 +320,7 @@ def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
     ]
     agreed = ("criterion", "judges", "answers", *(name.replace("_", " ") for name in _AGREEMENT))
     return [
-        Table("judges", named, judges),
+        Table("judges", tuple(_SAID["judges"].values()), judges),
         Table("judging", ("", ""), [rubric, *rows]),
         *([Table("agreement of the judges", agreed, agreement)] if agreement else []),
     ]
