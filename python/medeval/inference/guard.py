@@ -34,7 +34,7 @@ from urllib.request import getproxies, proxy_bypass
 import idna
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from medeval.errors import UserError, faults_of
+from medeval.errors import UserError, faults_of, os_error_as
 from medeval.files import not_written, sha256, toml_beside
 from medeval.inference.openai_replies import keep_bounded
 from medeval.inference.types import CREDENTIALED, OPEN, Request
@@ -328,16 +328,11 @@ class DataUseGuard:
             "bytes": len(body),
         }
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        try:
+        with os_error_as(f"{self.audit}: the audit cannot be written: {{why}}. Nothing was sent."):
             descriptor = os.open(self.audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "wb", 0):
-                reason = not_written(descriptor, text)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-        if reason:
-            raise UserError(
-                f"{self.audit}: the audit cannot be written: {reason}. Nothing was sent."
-            )
+                if reason := not_written(descriptor, text):
+                    raise OSError(reason)
 
     def check_place(self, address: str) -> None:
         """Require of an endpoint that is declared as local that its host is.
