@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 from pydantic import ValidationInfo as Info
 
 from medeval.errors import UserError
+from medeval.models.documents import described
 from medeval.tasks.choices import MOST_OPTIONS, Choices, Options, answer_texts, canonical
 from medeval.tasks.yier.files import Document, Raw
 
@@ -152,7 +153,7 @@ def check_records(raws: Iterable[Raw]) -> tuple[list[Outcome], list[Record]]:
         try:
             record = Record.model_validate(raw, context=warnings)
         except ValidationError as error:
-            errors += words_of(error)
+            errors += described(error)
         if sample_id is not None and (former := first.setdefault(sample_id, place)) < place:
             errors.append(f"duplicate id, also that of record {former:,}")
         if record is not None:
@@ -161,14 +162,6 @@ def check_records(raws: Iterable[Raw]) -> tuple[list[Outcome], list[Record]]:
             warnings += [f"gold: {warning}" for warning in record.gold.warnings]
         outcomes.append(Outcome(place, sample_id, errors or warnings, None if errors else record))
     return outcomes, [one.record for one in outcomes if one.record is not None]
-
-
-def words_of(error: ValidationError) -> list[str]:
-    """Say what is wrong with a record, a sentence a field."""
-    return [
-        f"{'.'.join(map(str, detail['loc']))}: {detail['msg'].removeprefix('Value error, ')}"
-        for detail in error.errors(include_url=False)
-    ]
 
 
 def sample_id_of(raw: Raw) -> str | None:

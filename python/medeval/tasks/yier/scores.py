@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from medeval.errors import UserError
+from medeval.models.documents import described
 from medeval.models.scores import Interval
 from medeval.scoring.compare import Difference, of_means, paired_difference
 from medeval.scoring.paired import RATIOS
@@ -35,7 +36,6 @@ from medeval.tasks.yier.questions import (
     Submitted,
     left_out_words,
     total,
-    words_of,
 )
 from medeval.tasks.yier.task import NAME
 
@@ -76,7 +76,7 @@ def submitted_records(file: Document) -> list[Submitted]:
         try:
             found.append(Submitted.model_validate(raw))
         except ValidationError as error:
-            wrong = "; ".join(words_of(error))
+            wrong = "; ".join(described(error))
             raise UserError(f"{file.name}: record {place:,}: {wrong}.") from None
     if found and all(record.predict_answers is None for record in found):
         raise UserError(f"{file.name} has no predict_answers in any record; it is no submission.")
