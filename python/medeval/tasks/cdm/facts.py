@@ -30,12 +30,8 @@ FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
 # What the lines of a reply in text are called, as patterns.
 LABELS: Mapping[str, str] = _PROMPTS["labels"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
-TOOL_DESCRIPTIONS: Mapping[str, str] = {
-    name: tool["description"] for name, tool in _PROMPTS["tools"].items()
-}
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    name: tool.get("arguments", {}) for name, tool in _PROMPTS["tools"].items()
-}
+TOOLS: Mapping[str, str] = _PROMPTS["tools"]
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {name: {} for name in TOOLS} | _PROMPTS["arguments"]
 _NOT_A_WORD = re.compile(r"[\W_]+")
 # How like a panel or a label a name must be, of 100; the thresholds are the reference's.
 _PANEL_RATIO = 85

@@ -23,9 +23,9 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from medeval.inference.types import Message, Reply
+from medeval.inference.types import Message, Reply, object_of
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm.facts import ARGUMENTS, LABELS, TOOL_DESCRIPTIONS, prompt
+from medeval.tasks.cdm.facts import ARGUMENTS, LABELS, TOOLS, prompt
 from medeval.text import split_thinking
 
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
@@ -158,9 +158,7 @@ def definitions(tools: Sequence[str]) -> list[dict[str, Any]]:
             name: {"type": "string", "description": meaning}
             for name, meaning in ARGUMENTS[tool].items()
         }
-        takes: dict[str, Any] = {"type": "object", "properties": texts, "required": list(texts)}
-        takes |= {"additionalProperties": False}
-        function = {"name": tool, "description": TOOL_DESCRIPTIONS[tool], "parameters": takes}
+        function = {"name": tool, "description": TOOLS[tool], "parameters": object_of(texts)}
         found.append({"type": "function", "function": function})
     return found
 
@@ -211,7 +209,7 @@ class Text:
         lines = []
         for tool in tools:
             takes = "; ".join(f"{name}: {meaning}" for name, meaning in ARGUMENTS[tool].items())
-            lines.append(f"- {tool}: {TOOL_DESCRIPTIONS[tool]} Input: {takes or 'none'}")
+            lines.append(f"- {tool}: {TOOLS[tool]} Input: {takes or 'none'}")
         self.system = prompt("system_text", tools="\n".join(lines))
         self._tools = tools
 

@@ -23,7 +23,7 @@ from medeval.errors import UserError
 from medeval.files import toml_beside
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.types import Outcome, Sample
+from medeval.inference.types import Outcome, Sample, object_of
 from medeval.sources import project_root
 from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.choices import LETTERS, Choices, named_letters
@@ -179,9 +179,7 @@ class YierTask(SampleTask):
                 text = prompt_text(record, options.language, order, examples)
                 letters = {"type": "string", "enum": list(LETTERS[: len(order)])}
                 answer = {"type": "array", "items": letters, "uniqueItems": True}
-                schema: dict[str, Any] = {"type": "object", "properties": {"answer": answer}}
-                schema |= {"required": ["answer"], "additionalProperties": False}
-                named = {"name": "answer", "schema": schema}
+                named = {"name": "answer", "schema": object_of({"answer": answer})}
                 form = {"response_format": {"type": "json_schema", "json_schema": named}}
                 messages = [{"role": "user", "content": text}]
                 kept = form if options.json_schema else {}
