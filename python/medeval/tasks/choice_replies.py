@@ -23,6 +23,7 @@ from medeval.tasks.choices import (
     LETTERS,
     MOST_OPTIONS,
     PATTERNS,
+    WORDS,
     Choices,
     Options,
     Step,
@@ -31,24 +32,12 @@ from medeval.tasks.choices import (
     named_letters,
     together,
 )
-from medeval.text import ANSWER_NAMES, split_thinking
+from medeval.text import split_thinking
 
-ANSWER_KEYS = (
-    *("predict_answers", "answer_choices", "answers", "answer"),
-    *("答案", "正确答案", "正確答案"),
-)
-# One for one: full-width signs and letters as plain ones, curly quotes, which models write
-# straight, and the traditional characters of cues as simplified ones.
-_PLAIN_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans(
-    "\u3000“”‘’兩個為於參別則對應當擇標準確終該這選項會們誤學設話綜題見數須規錯與還並區類並",
-    " \"\"''两个为于参别则对应当择标准确终该这选项会们误学设话综题见数须规错与还并区类并",
-)
-# Tags between which models are trained to put their answer.
-_TAGGED = re.compile(
-    rf"<(?P<name>{ANSWER_NAMES})>(?P<angle>.*?)(?:</(?P=name)>|\Z)"
-    rf"|<\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)",
-    re.IGNORECASE | re.DOTALL,
-)
+ANSWER_KEYS = WORDS["answer_keys"]
+# One for one: full-width signs and letters as plain ones, and what else stands for another.
+_PLAIN_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_PLAIN_SIGNS |= str.maketrans(WORDS["written"], WORDS["meant"])
 # A reply that runs wild is not read to its end: the last cues, and so much after each.
 _MOST_CUES = 50
 _MOST_QUESTIONS = 5
@@ -58,10 +47,8 @@ _LONGEST_SENTENCE = 200
 _MOST_ITEMS = 60
 _MOST_CUTS = 5
 _LONGEST_UNKNOWN = 20
-# Words that go on behind a lone letter, and behind a letter with a stop: the others are a name's,
-# as in "A patient" and "E. coli".
-_AFTER_LONE = {*("because", "since", "as", "for", "due", "given", "is", "are", "which", "based")}
-_AFTER_LABEL = {*_AFTER_LONE, "the", "it", "this", "that", "these", "both", "all"}
+_AFTER_LONE = {*WORDS["after_a_letter"]}
+_AFTER_LABEL = {*_AFTER_LONE, *WORDS["after_a_label"]}
 _SIGN = PATTERNS["sign"]
 _BETWEEN = " \n/&|,、;"
 
@@ -139,7 +126,7 @@ def _readings(text: str, raw: Options, bare: Options) -> Iterator[tuple[Step, Ch
 
 def _tagged(text: str) -> Iterator[str]:
     """Yield what stands between the tags of an answer, the last ones first."""
-    for tag in reversed(list(_TAGGED.finditer(text))[-_MOST_CUES:]):
+    for tag in reversed(list(PATTERNS["tagged"].finditer(text))[-_MOST_CUES:]):
         yield tag["angle"] or tag["bar"] or ""
 
 

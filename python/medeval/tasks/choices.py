@@ -19,13 +19,15 @@ from typing import Literal
 
 from medeval.errors import UserError
 from medeval.files import toml_beside
-from medeval.text import compiled
+from medeval.text import ANSWER_NAMES, compiled
 
 LETTERS = string.ascii_uppercase
 MOST_OPTIONS = len(LETTERS)
 EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
 _OUTER = EDGES + "()[]{}（）［］｛｝【】〔〕 \t\r\n"
-PATTERNS = compiled(toml_beside(__file__, "choices.toml"), {})
+_KNOWN = toml_beside(__file__, "choices.toml")
+PATTERNS = compiled(_KNOWN["patterns"], {"answers": ANSWER_NAMES})
+WORDS = _KNOWN["words"]
 _LABELLED = ("label_in_brackets", "label_with_stop")
 _PERHAPS_LABELLED = ("text_in_brackets", "letter_in_brackets", "letter_and_text")
 
