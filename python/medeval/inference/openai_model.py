@@ -27,6 +27,7 @@ from medeval.inference.errors import (
     NO_SYSTEM_ROLE,
     NOT_CONNECTED,
     TEXTS,
+    VENDORS,
     Failure,
     Kind,
     failure_of_response,
@@ -39,18 +40,10 @@ from medeval.inference.types import Message, Reply, Request, body_of, texts_of
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-# What the engine says itself; and names by which keys would get into requests and records.
-_NOT_OF_A_MODEL = re.compile(
-    r"^(?:messages|model|n|stream)$|key|token$|secret|password|authorization|headers|extra_|base_url",
-    re.IGNORECASE,
-)
+_NOT_OF_A_MODEL = re.compile("|".join(VENDORS["not_of_a_model"]), re.IGNORECASE)
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
-# All that an endpoint needs to be told; the client would add what the environment holds for others.
-_HEADERS = {
-    *("accept", "accept-encoding", "connection", "content-length", "content-type", "host"),
-    *("transfer-encoding", "user-agent"),
-}
+_HEADERS = frozenset(VENDORS["headers"])
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
@@ -61,9 +54,6 @@ JSON_OBJECT = "json_object"
 # What is learned where a template has no place for a system message.
 SYSTEM_ROLE = "system role"
 AS_USER = "user"
-_OTHER_NAMES = {
-    RESPONSE_FORMAT: r"response_format|json[ _](?:mode|schema|object)|structured output"
-}
 
 
 @dataclass
@@ -138,7 +128,7 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
     if failure.parameter:
         return failure.parameter.split(".")[0]
     # The first that the message names: the second is the one to use instead.
-    forms = {name: _OTHER_NAMES.get(name, re.escape(name)) for name in sent}
+    forms = {name: VENDORS["other_names"].get(name, re.escape(name)) for name in sent}
     places = [
         (match.start(), name)
         for name, form in forms.items()

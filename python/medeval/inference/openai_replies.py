@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.inference.errors import (
     FINISH_REASONS,
+    VENDORS,
     Failure,
     Kind,
     error_of,
@@ -25,7 +26,7 @@ from medeval.inference.errors import (
     word,
 )
 from medeval.inference.types import Outcome, Reply, ToolCall, Usage
-from medeval.text import split_thinking, whole_json
+from medeval.text import compiled, split_thinking, whole_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,14 +51,7 @@ _MOST_PARTS = 200
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 # Calls of tools that a server hands over as text, since its own parser for them is off.
-_FLAGS = re.IGNORECASE | re.DOTALL
-_BLOCK = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", _FLAGS)
-_FUNCTION = re.compile(r"<function=([\w.-]{1,64})>(.*?)(?:</function>|\Z)", _FLAGS)
-_PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,64})>(.*)", _FLAGS)
-_END_OF_PARAMETER = re.compile("</parameter>", _FLAGS)
-_FENCED = re.compile(r"```\w{0,20}\s*(\{.*\})\s*```", re.DOTALL)
-# A mark of a template that speaks of a tool, in whatever brackets.
-_MARK = re.compile(r"[<\[][^<>\[\]\n]{0,40}(?:tool|function)[^<>\[\]\n]{0,40}[>\]]", re.IGNORECASE)
+_CALLS = compiled(VENDORS["calls_in_text"], {}, re.IGNORECASE | re.DOTALL)
 
 
 async def keep_bounded(response: httpx2.Response) -> None:
@@ -323,13 +317,13 @@ def with_calls_in_text(reply: Reply, tools: Sequence[Mapping[str, Any]]) -> Repl
     """
     text = split_thinking(reply.text).answer
     names = [tool["function"]["name"] for tool in tools]
-    found = [*_BLOCK.finditer(text)] or [*_FUNCTION.finditer(text)]
-    bare = _FENCED.fullmatch(text)
-    inside = [each[1] if each.re is _BLOCK else each[0] for each in found]
+    found = [*_CALLS["block"].finditer(text)] or [*_CALLS["function"].finditer(text)]
+    bare = _CALLS["fenced"].fullmatch(text)
+    inside = [each[1] if each.re is _CALLS["block"] else each[0] for each in found]
     inside = inside or [bare[1] if bare else text]
     calls = [call for call in map(_call, inside) if call and call["name"] in names]
     if len(calls) < len(inside):
-        is_call = found or (_MARK.search(text) and any(name in text for name in names))
+        is_call = found or (_CALLS["mark"].search(text) and any(name in text for name in names))
         return None if is_call else reply
     left = text[: found[0].start()].strip() if found else ""
     parts = [{"id": f"call_{n}", "type": "function", "function": c} for n, c in enumerate(calls)]
@@ -343,7 +337,7 @@ def _call(text: str) -> dict[str, str] | None:
     The object may stand under `function` of another.
     """
     arguments: Any
-    if function := _FUNCTION.fullmatch(text.strip()):
+    if function := _CALLS["function"].fullmatch(text.strip()):
         name, inside = function[1], function[2].strip()
         arguments = _object(inside) if inside.startswith("{") else _parameters(inside)
     else:
@@ -357,8 +351,8 @@ def _call(text: str) -> dict[str, str] | None:
 
 def _parameters(text: str) -> dict[str, str] | None:
     """Return the parameters that a text is made of; None if it holds anything else."""
-    *parts, rest = _END_OF_PARAMETER.split(text)
-    read = [_PARAMETER.fullmatch(part) for part in parts]
+    *parts, rest = _CALLS["end_of_parameter"].split(text)
+    read = [_CALLS["parameter"].fullmatch(part) for part in parts]
     if rest.strip() or None in read:
         return None
     return {each[1]: each[2].strip() for each in read if each}
