@@ -26,6 +26,7 @@ from medeval.json_reader import fold_key
 from medeval.models.documents import IF_GIVEN, Document, Identifier
 from medeval.models.schemas import (
     TASK_TYPES,
+    Pairs,
     Row,
     Schema,
     TaskType,
@@ -164,7 +165,7 @@ class MedicalTask(Document, extra="allow"):
         gives_it_away = self.answer_keys()
         return {key: value for key, value in row.items() if not gives_it_away(key)}
 
-    def pairs(self) -> tuple[list[Row], list[Row]]:
+    def pairs(self) -> Pairs:
         """Return what a model is shown and what is expected of it, aligned.
 
         They come from the rows of `dataset` when it has any, else from `inputs` and
@@ -179,11 +180,11 @@ class MedicalTask(Document, extra="allow"):
         shown = [self.without_answers(row) for row in self.inputs]
         return self._read("inputs", shown, list(self.expected_outputs) or [{} for _ in shown])
 
-    def examples(self) -> tuple[list[Row], list[Row]]:
+    def examples(self) -> Pairs:
         """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""
         return self._read("few_shot", *self._split_rows(self.few_shot))
 
-    def _split_rows(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    def _split_rows(self, rows: Sequence[Row]) -> Pairs:
         """Split rows into what a model is shown and what is expected of it, aligned.
 
         A nested row says itself which is which; of its input the keys that give the answer away are
@@ -217,9 +218,7 @@ class MedicalTask(Document, extra="allow"):
             inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
         return inputs, expected
 
-    def _read(
-        self, label: str, shown: list[Row], expected: list[Row]
-    ) -> tuple[list[Row], list[Row]]:
+    def _read(self, label: str, shown: list[Row], expected: list[Row]) -> Pairs:
         """Return inputs and expected outputs in the form of the task's class."""
         return shown, expected
 

@@ -19,6 +19,8 @@ from medeval.models.text_files import packaged_yaml
 
 Row = dict[str, Any]
 Schema = dict[str, Any]
+# What a model is shown, and what is expected of it, aligned.
+Pairs = tuple[list[Row], list[Row]]
 
 
 class TaskType(StrEnum):

@@ -17,6 +17,7 @@ from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import (
     LETTERS,
     MULTIPLE_CHOICE,
+    Pairs,
     Row,
     is_nested,
     letters_at,
@@ -82,9 +83,7 @@ class EvaluatedTask(MedicalTask):
         named = zip(("task_id", "description"), id_and_description, strict=False)
         super().__init__(**fields | dict(named))
 
-    def _read(
-        self, label: str, shown: list[Row], expected: list[Row]
-    ) -> tuple[list[Row], list[Row]]:
+    def _read(self, label: str, shown: list[Row], expected: list[Row]) -> Pairs:
         """See `MedicalTask`; other names of the input key are read as that key."""
         return [self._renamed_row(row, self.input_schema) for row in shown], expected
 
@@ -312,9 +311,7 @@ class MultipleChoiceTask(EvaluatedTask):
         """Whether some question has more than one right option."""
         return any("," in str(answer.get(self.target)) for answer in self.pairs()[1])
 
-    def _read(
-        self, label: str, shown: list[Row], expected: list[Row]
-    ) -> tuple[list[Row], list[Row]]:
+    def _read(self, label: str, shown: list[Row], expected: list[Row]) -> Pairs:
         """See `MedicalTask`; options become a list of texts, and answers letters.
 
         Raises:
