@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -28,7 +28,7 @@ from medeval.inference.types import Outcome, Sample
 from medeval.judging.rubric import Rubric, named_rubric
 from medeval.metrics.metric import Metric, mean_of, rationale_of, text_of
 from medeval.models.medical_task import task_hash
-from medeval.models.schemas import Row
+from medeval.models.schemas import Pairs, Row
 from medeval.models.task_types import EvaluatedTask, MultipleChoiceTask
 from medeval.tasks import registry
 from medeval.tasks.judged import item_verdicts, judged_table, judging_facts, results_of_run
@@ -165,7 +165,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             raise UserError(f"{self.file}: judge: {error}") from None
 
     @cached_property
-    def _pairs(self) -> tuple[list[Row], list[Row]]:
+    def _pairs(self) -> Pairs:
         """The inputs and the gold answers."""
         return self.task.pairs()
 
@@ -270,14 +270,14 @@ class MedicalTaskRun(SampleTask, JudgedTask):
             "samples": len(outputs),
             "by_sample": {name: [one[name].value() for one in by_sample] for name in columns},
         }
-        about: dict[str, dict[str, Any]] = {name: {} for name in columns}
+        about: dict[str, dict[str, Any]] = defaultdict(dict)
         for name, column in by_sample[0].items():
             if column.coverage is not None:
                 about[name]["coverage"] = column.coverage
             if (direction := self.metrics[name].direction) != "higher":
                 about[name]["direction"] = direction
-        if any(about.values()):
-            facts["about_metrics"] = {name: told for name, told in about.items() if told}
+        if about:
+            facts["about_metrics"] = dict(about)
         warnings: Sequence[str] = ()
         verdicts: Sequence[str] = ()
         if record.judgings:
