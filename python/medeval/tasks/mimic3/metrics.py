@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from medeval.scoring import binary, resample
 from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
 from medeval.scoring.resample import Counts, Floats, Labels, MetricSummary, Statistic
-from medeval.tasks.mimic3.task import LABELS, IcuTask, options_of
+from medeval.tasks.mimic3.task import LABELS, LAYOUT, IcuTask, options_of
 from medeval.terminal import progress
 
 if TYPE_CHECKING:
@@ -37,13 +37,8 @@ NO_SLOPE = "no finite slope"
 LABEL_METRIC = "ROC AUC of task "
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 LOWER_IS_BETTER = ("MAD", "MSE", "MAPE")
-# Which way is better, where it is not up; the best slope is 1.
-DIRECTIONS = {
-    **dict.fromkeys(LOWER_IS_BETTER, "lower"),
-    **dict.fromkeys(("brier", "expected_calibration_error"), "lower"),
-    **dict.fromkeys(("brier_macro", "expected_calibration_error_macro"), "lower"),
-    "calibration_slope": "neither",
-}
+# Which way is better, where it is not up.
+DIRECTIONS = {**dict.fromkeys(LOWER_IS_BETTER, "lower"), **LAYOUT["directions"]}
 
 
 class LengthOfStay(Statistic):
