@@ -161,10 +161,8 @@ def _listing(content: bytes) -> notes.Listing:
         raise ValueError(f"no list of fewer than {_LONGEST_LIST:,} files, so it may be cut")
     try:
         files = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
-        about = dict(zip(("repository", "folder", "commit"), notes.PINNED, strict=True))
-        return notes.Listing.model_validate(
-            {**about, "files": sorted(files, key=itemgetter("name"))}
-        )
+        files.sort(key=itemgetter("name"))
+        return notes.Listing.model_validate({**notes.ORIGIN, "files": files})
     except (KeyError, TypeError, AttributeError, ValueError):
         raise ValueError("a list of files with one that cannot be used") from None
 

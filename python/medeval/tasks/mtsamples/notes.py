@@ -7,14 +7,14 @@ A download has beside its notes a list of what the public repository holds: name
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.errors import UserError, os_error_as
-from medeval.files import read_strict, strict_decoder, unpacked
+from medeval.files import read_strict, strict_decoder, toml_beside, unpacked
 from medeval.text import OPEN
 
 # DuckDB reads no longer object out of JSON Lines.
@@ -22,11 +22,8 @@ LONGEST_LINE = 16 * 1024 * 1024
 # No number is read, and Python refuses to make one of very many digits.
 _DECODER = strict_decoder(parse_int=len, parse_float=len)
 # What the benchmark's authors pin: a repository, a folder in it, and the commit.
-PINNED = (
-    "raulista1997/benchmarkdata",
-    "mtsample_procedure",
-    "c4c252443fa9c52afb6960f53e51be278639bea2",
-)
+ORIGIN: Mapping[str, str] = toml_beside(__file__, "texts.toml")["origin"]
+PINNED = tuple(ORIGIN.values())
 # In the cache folder: the notes, and beside them the list of what a download brings.
 NOTES_FOLDER = "txt_files"
 LISTING_FILE = "listing.json"
