@@ -387,17 +387,11 @@ def _by_round(cases: Iterable[Transcript]) -> Iterator[Table]:
         calls = [call for call in one.calls or () if "round" in call]
         for number, own in groupby(calls, key=itemgetter("round")):
             rounds.setdefault(number, []).append(list(own))
-    rows = [
-        (
-            str(number),
-            f"{len(of_cases):,}",
-            *(
-                f"{sum(any(call['tool'] == tool for call in own) for own in of_cases):,}"
-                for tool in TOOLS
-            ),
-            f"{sum(not call['is_valid'] for own in of_cases for call in own):,}",
-        )
-        for number, of_cases in sorted(rounds.items())
-    ]
+    rows = []
+    for number, of_cases in sorted(rounds.items()):
+        used = [{call["tool"] for call in own} for own in of_cases]
+        invalid = sum(not call["is_valid"] for own in of_cases for call in own)
+        counts = (len(used), *(sum(tool in own for own in used) for tool in TOOLS), invalid)
+        rows.append((str(number), *(f"{count:,}" for count in counts)))
     if rows:
         yield Table("cases by round", ("round", "cases", *TOOLS, "invalid calls"), rows)
