@@ -7,7 +7,7 @@ The same seed and the same clusters draw the same resamples for all, so the furt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -277,21 +277,25 @@ class ExtraPhenotyping(Statistic):
         return values[:, [0, 1, 3]] / len(self.by_label)
 
 
-PUBLISHED: dict[str, Callable[..., Statistic]] = {
-    "binary": Binary,
-    "hours": LengthOfStay,
-    "labels": Phenotyping,
-}
-FURTHER: dict[str, Callable[..., Statistic]] = {
-    "binary": ExtraBinary,
-    "hours": FixedKappa,
-    "labels": ExtraPhenotyping,
-}
-# The published metrics of each kind of task, in their order.
-METRICS: dict[str, tuple[str, ...]] = {
-    "binary": binary.NAMES,
-    "hours": LengthOfStay.names,
-    "labels": (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1))),
+class Kind(NamedTuple):
+    """How tasks of a kind are scored.
+
+    Attributes:
+        published: computes the published metrics of truth and predictions.
+        further: computes the further ones.
+        metrics: the published ones, in their order.
+    """
+
+    published: Callable[..., Statistic]
+    further: Callable[..., Statistic]
+    metrics: tuple[str, ...]
+
+
+_LABELS = (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1)))
+KINDS = {
+    "binary": Kind(Binary, ExtraBinary, binary.NAMES),
+    "hours": Kind(LengthOfStay, FixedKappa, LengthOfStay.names),
+    "labels": Kind(Phenotyping, ExtraPhenotyping, _LABELS),
 }
 
 
@@ -308,13 +312,12 @@ def evaluate(
         curves: of a binary outcome, which are told of each resample; None for none.
     """
     options, data = options_of(method), (joined.truth, joined.prediction)
-    plain = PUBLISHED[task.kind]
+    plain, further, _ = KINDS[task.kind]
     published = plain(*data, strict=options.strict_nan)
     if curves is not None and isinstance(published, Binary):
         published.watch = curves.add
     statistics: dict[str, tuple[Statistic, Callable[..., Statistic]]] = {label: (published, plain)}
     if options.extra:
-        further = FURTHER[task.kind]
         statistics[f"{label}, extra"] = further(*data), further
     found: dict[str, MetricSummary] = {}
     for name, (statistic, make) in statistics.items():

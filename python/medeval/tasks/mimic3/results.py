@@ -26,11 +26,10 @@ from medeval.tasks.mimic3.groups import divided
 from medeval.tasks.mimic3.metrics import (
     DIRECTIONS,
     EDGES_HOURS,
+    KINDS,
     LABEL_METRIC,
     LOWER_IS_BETTER,
-    METRICS,
     N_BINS,
-    PUBLISHED,
     LengthOfStay,
     evaluate,
 )
@@ -64,7 +63,7 @@ def scored(
         method: resamples and groups.
     """
     options, n_iters = options_of(method), method.n_iters
-    n, own = len(joined.stays), METRICS[task.kind]
+    n, own = len(joined.stays), KINDS[task.kind].metrics
     bare_nan = options.peer_layout or options.strict_nan
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
@@ -289,7 +288,7 @@ def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
     Raises:
         UserError: the task has no such metric.
     """
-    every = {name.casefold(): name for name in METRICS[task.kind]}
+    every = {name.casefold(): name for name in KINDS[task.kind].metrics}
     keys = {name.strip().casefold(): name for name in wanted}
     if unknown := [repr(name) for key, name in keys.items() if key not in every]:
         there = ", ".join(every.values())
@@ -301,11 +300,11 @@ def compared(
     task: type[IcuTask], truth: Rows, predicted: Predicted, metrics: Sequence[str], method: Method
 ) -> Comparison:
     """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
-    every, threshold = METRICS[task.kind], options_of(method).threshold
+    every, threshold = KINDS[task.kind].metrics, options_of(method).threshold
     rows, *_ = predicted.values()
     n_iters, seed, scores = method.n_iters, method.seed, {}
     for name, joined in predicted.items():
-        statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
+        statistic = KINDS[task.kind].published(joined.truth, joined.prediction)
         with progress(name, lambda: n_iters) as advance:
             scores[name] = score(statistic, n_iters, seed, rows.clusters, progress=advance)
     truths = rows.truth.reshape(len(rows.stays), -1).T
@@ -396,7 +395,7 @@ def independent_units(
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
 
-    every = METRICS[task.kind]
+    every = KINDS[task.kind].metrics
     units = dict.fromkeys(every, count(np.ones(truths.shape[1], dtype=np.bool_)))
     if task.kind == "hours":
         return units
