@@ -217,18 +217,12 @@ def read_cases(
             "demographics": {name: row[name] for name in age} if row["has_demographics"] else None,
             "history_of_present_illness": row["history_of_present_illness"] or "",
             "lab_results": [_lab_result(lab, whole) for lab in labs],
-            "microbiology_events": [
-                _named(_PARTS["microbiology_events"]["columns"], one[2:]) for one in cultures
-            ],
-            "radiology_reports": [
-                _named(_PARTS["radiology_reports"]["columns"], one[2:]) for one in reports
-            ],
+            "microbiology_events": _rows_of("microbiology_events", cultures),
+            "radiology_reports": _rows_of("radiology_reports", reports),
             "physical_exams": row["physical_exams"] or "",
             "ground_truth": {
                 "primary_diagnosis": [title for _, _, title, is_primary in diagnoses if is_primary],
-                "treatments": [
-                    _named(_PARTS["treatments"]["columns"], one[2:]) for one in treatments
-                ],
+                "treatments": _rows_of("treatments", treatments),
             },
         }
         if not whole:
@@ -287,6 +281,11 @@ def _lab_result(row: Row, whole: bool) -> Case:
 def _named(columns: str, row: Row) -> Case:
     """Return a row by the names of its columns."""
     return dict(zip((column.split()[-1] for column in columns.split(", ")), row, strict=True))
+
+
+def _rows_of(part: str, rows: list[Row]) -> list[Case]:
+    """Return the rows of `_by_case` by the names of the columns of their part."""
+    return [_named(_PARTS[part]["columns"], row[2:]) for row in rows]
 
 
 def float8_text(number: float) -> str:
