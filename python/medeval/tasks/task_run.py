@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any
 
 import medeval
 from medeval.errors import UserError, os_error_as
+from medeval.files import sha256
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
@@ -193,8 +193,7 @@ class TaskRun(Run):
         settings = settings_of(model, self.task.prompt_version)
         if choice.function is not None:
             # By it a run that goes on knows the function again.
-            code = choice.function[0].read_bytes()
-            settings["code_sha256"] = hashlib.sha256(code).hexdigest()
+            settings["code_sha256"] = sha256(choice.function[0])
         about = {
             "task": task.name,
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
