@@ -206,8 +206,7 @@ class ChatModel(LoadedModel):
         task = call.task
         if task is None:
             raise ValueError("an openai model needs task=, which says what is asked")
-        schema = task_prompts.response_format_for(task) if self._json_schema else None
-        form = {"response_format": schema} if schema else {}
+        form = task_prompts.parameters_for(task) if self._json_schema else {}
         found: dict[str, tuple[Sample, list[int]]] = {}
         messages_of = messages_for(task)
         for place, row in enumerate(call.rows):

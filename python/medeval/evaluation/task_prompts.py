@@ -126,14 +126,16 @@ def _schema(field: Row) -> Row:
     return deepcopy({name: value for name, value in field.items() if name != "description"})
 
 
-def response_format_for(task: MedicalTask) -> dict[str, Any] | None:
-    """Return the JSON schema of the reply, as `response_format` of a chat completion takes it.
+def parameters_for(task: MedicalTask) -> dict[str, Any]:
+    """Return the parameters of a request for a reply: the JSON schema that it is held to.
 
-    None where the question asks for no JSON: the letter of an option, or a template without a form.
+    There is none where the question asks for no JSON: the letter of an option, or a template
+    without a form.
     """
     if task.task_type == MULTIPLE_CHOICE or not _has_form(task):
-        return None
-    return response_format("output", {key: _schema(one) for key, one in fields_of(task).items()})
+        return {}
+    members = {key: _schema(one) for key, one in fields_of(task).items()}
+    return {"response_format": response_format("output", members)}
 
 
 def output_from_reply(

@@ -20,7 +20,7 @@ from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
     messages_for,
     output_from_reply,
-    response_format_for,
+    parameters_for,
 )
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
@@ -193,8 +193,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
 
     def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
-        form = response_format_for(self.task) if self.options.json_schema else None
-        asked = {} if form is None else {"response_format": form}
+        asked = parameters_for(self.task) if self.options.json_schema else {}
         messages_of = messages_for(self.task)
         for index, row in enumerate(self._pairs[0][:limit]):
             messages = messages_of(row)

@@ -19,7 +19,7 @@ from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
     messages_for,
     output_from_reply,
-    response_format_for,
+    parameters_for,
 )
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row, required_keys
@@ -61,7 +61,7 @@ def test_a_prompt_shows_what_it_may(
     task = task_of(kind, **fields)
     text = prompt(task, row)
     assert [part for part in held if part not in text] == []
-    asked = text + json.dumps(response_format_for(task))
+    asked = text + json.dumps(parameters_for(task))
     assert [part for part in withheld if part in asked] == []
 
 
@@ -75,7 +75,7 @@ def test_examples_stand_before_questions(kind: str, fields: Row, row: Row, said:
     for message, pattern in zip(messages, said, strict=True):
         assert fnmatch(message["content"], pattern.replace("[", "[[]")), message["content"]
     asks_for_json = kind == "qa" and not fields.get("prompt")
-    assert (response_format_for(task) is not None) == asks_for_json
+    assert bool(parameters_for(task)) == asks_for_json
 
 
 @pytest.mark.parametrize(("reply", "answer"), TABLES["choices"])
@@ -102,7 +102,7 @@ def test_the_output_schema_names_the_answer(schema: Row, target: str) -> None:
     task = task_of("qa", output_schema=schema)
     assert task.target == target
     keys = {*schema.get("required", ()), *schema.get("properties", ())}
-    form = response_format_for(task) or {}
+    form = parameters_for(task)["response_format"]
     assert set(form["json_schema"]["schema"]["required"]) == keys
 
 
