@@ -22,16 +22,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.errors import (
-    CODES,
-    NO_SYSTEM_ROLE,
-    NOT_CONNECTED,
-    TEXTS,
-    VENDORS,
-    Failure,
-    Kind,
-    failure_of_response,
-)
+from medeval.inference import errors
+from medeval.inference.errors import Failure, Kind, failure_of_response
 from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, normalized
 from medeval.inference.openai_replies import read_reply
 from medeval.inference.secrets import key_from_environment, secret_places, without_key
@@ -40,10 +32,10 @@ from medeval.inference.types import Message, Reply, Request, body_of, texts_of
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_NOT_OF_A_MODEL = re.compile("|".join(VENDORS["not_of_a_model"]), re.IGNORECASE)
+_NOT_OF_A_MODEL = re.compile("|".join(errors.VENDORS["not_of_a_model"]), re.IGNORECASE)
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
-_HEADERS = frozenset(VENDORS["headers"])
+_HEADERS = frozenset(errors.VENDORS["headers"])
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
@@ -105,7 +97,7 @@ class ParameterFallbacks:
         sent = self.parameters(request.all_parameters)
         has_system = any(message.get("role") == "system" for message in request.item.messages)
         roles = [{SYSTEM_ROLE: AS_USER}] if has_system and SYSTEM_ROLE not in self.learned else []
-        if failure.code == NO_SYSTEM_ROLE and roles:
+        if failure.code == errors.NO_SYSTEM_ROLE and roles:
             return roles
         if not failure.is_refused_request:
             return []
@@ -123,12 +115,13 @@ class ParameterFallbacks:
 
 def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
     """Return which of the sent parameters an endpoint says that it does not take."""
-    if not (failure.code in CODES["parameter"] or TEXTS["parameter"].search(failure.detail)):
+    is_in_words = errors.TEXTS["parameter"].search(failure.detail)
+    if not (failure.code in errors.CODES["parameter"] or is_in_words):
         return None
     if failure.parameter:
         return failure.parameter.split(".")[0]
     # The first that the message names: the second is the one to use instead.
-    forms = {name: VENDORS["other_names"].get(name, re.escape(name)) for name in sent}
+    forms = {name: errors.VENDORS["other_names"].get(name, re.escape(name)) for name in sent}
     places = [
         (match.start(), name)
         for name, form in forms.items()
@@ -205,7 +198,7 @@ class OpenAIModel:
             if not isinstance(refused, Failure):
                 return refused
             last = refused
-            is_refused = refused.is_refused_request or refused.code == NO_SYSTEM_ROLE
+            is_refused = refused.is_refused_request or refused.code == errors.NO_SYSTEM_ROLE
             if is_refused and self.fallbacks.learned != known:
                 continue  # what another request has learned meanwhile may help this one
             if not (trials := tried.trials(last, request, only_named=only_named)):
@@ -219,7 +212,7 @@ class OpenAIModel:
                     if not isinstance(answer, Failure):
                         self.fallbacks.learned = {**self.fallbacks.learned, **trial.learned}
                         return answer
-                    if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
+                    if not (answer.is_refused_request or answer.code == errors.NO_SYSTEM_ROLE):
                         return answer
                     if answer.words != last.words:
                         tried, last = trial, answer
@@ -277,7 +270,7 @@ class OpenAIModel:
             if isinstance(met, httpx2.DecodingError):
                 return Failure(Kind.BROKEN, code=cause, detail=str(met))
             is_late = isinstance(error, TimeoutError | openai.APITimeoutError)
-            if is_late and cause not in NOT_CONNECTED:
+            if is_late and cause not in errors.NOT_CONNECTED:
                 return Failure(Kind.TIMEOUT)
             if not isinstance(met, RefusedError):
                 return Failure(Kind.CONNECTION, code=cause)

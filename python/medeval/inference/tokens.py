@@ -16,15 +16,9 @@ from importlib import import_module
 from typing import Any, Literal
 
 from medeval.errors import UserError
+from medeval.inference import errors
 from medeval.inference.cost import longest_reply
-from medeval.inference.errors import (
-    NO_SYSTEM_ROLE,
-    CallFailedError,
-    Failure,
-    Kind,
-    RetryPolicy,
-    json_or_none,
-)
+from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy, json_or_none
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
 from medeval.inference.openai_replies import count_at, value_at
 from medeval.inference.types import OPEN, Model, Request, Sample, canonical
@@ -111,7 +105,7 @@ class ServerTokens:
             counted = count_at(json_or_none(sent), "count")
             detail = "the reply holds no count of tokens"
             return Failure(Kind.BROKEN, 200, detail=detail) if counted is None else counted
-        if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
+        if sent.code != errors.NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
             return sent
         fallbacks.learned = {**fallbacks.learned, SYSTEM_ROLE: AS_USER}
         return await self.attempt(item)

@@ -27,16 +27,9 @@ from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_inte
 from medeval.tasks.choices import Step, canonical
 from medeval.tasks.for_reports import hide_small_groups, shows_text, task_score
 from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.yier import questions
 from medeval.tasks.yier.files import Document
-from medeval.tasks.yier.questions import (
-    DUPLICATE_GOLD,
-    Answered,
-    Counts,
-    Record,
-    Submitted,
-    left_out_words,
-    total,
-)
+from medeval.tasks.yier.questions import Answered, Counts, Record, Submitted
 from medeval.tasks.yier.task import NAME
 
 HEADLINE = "f1"
@@ -200,7 +193,7 @@ def score_answers(
         details["f1_interval"] = drawn
         fields["intervals"][HEADLINE] = interval
         warnings += [drawn["warning"]] if drawn["warning"] else []
-    warnings += [left_out_words(n_left_out)] if n_left_out else []
+    warnings += [questions.left_out_words(n_left_out)] if n_left_out else []
     may_show = shows_text(facts, method)
     inputs = [
         {"sample_id": one.record.sample_id}
@@ -259,7 +252,7 @@ def _warnings(scored: Sequence[Answered]) -> list[str]:
         f"{one.record.sample_id}: {warning}"
         for one in scored
         for warning in (
-            *([DUPLICATE_GOLD] if one.record.gold.n_duplicates else []),
+            *([questions.DUPLICATE_GOLD] if one.record.gold.n_duplicates else []),
             *one.record.gold.warnings,
             *one.answers.warnings,
         )
@@ -275,7 +268,7 @@ def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
     how many answers were no option or there already.
     """
     each = [one.counts for one in scored]
-    sums = total(each)
+    sums = questions.total(each)
     n_unknown = sum(len(one.answers.unknown) for one in scored)
     return {
         "n": len(each),
@@ -332,17 +325,17 @@ def bootstrap(units: Sequence[Counts], method: Method) -> tuple[Interval, dict[s
     }
 
 
-def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[Counts]:
+def units_of(answered: Sequence[Answered], cluster: str | None = None) -> list[Counts]:
     """Return what is drawn: questions by sample_id, or those that share a context together.
 
     A question without a context is a unit of its own.
     """
     units: dict[tuple[str, str], list[Counts]] = {}
-    for one in sorted(questions, key=lambda one: one.record.sample_id):
+    for one in sorted(answered, key=lambda one: one.record.sample_id):
         context = one.record.context if cluster == "context" else None
         key = ("id", one.record.sample_id) if context is None else ("context", canonical(context))
         units.setdefault(key, []).append(one.counts)
-    return [total(counts) for counts in units.values()]
+    return [questions.total(counts) for counts in units.values()]
 
 
 def compare(
