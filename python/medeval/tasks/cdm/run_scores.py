@@ -267,7 +267,7 @@ def _conversation(way: Mapping[str, Any]) -> Iterator[str]:
 def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
     """Return one line of JSON for each case and sample: its score, or why it has none."""
     as_json = scores_v1.as_json if version == 1 else dict[str, Any]
-    lines = [
+    return json_lines(
         {
             "hadm_id": one.case.hadm_id,
             "sample": one.sample,
@@ -277,8 +277,7 @@ def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
             **({"failure": one.failure} if one.score is None else as_json(one.score)),
         }
         for one in transcripts
-    ]
-    return json_lines(lines)
+    )
 
 
 def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, Any]:
@@ -339,6 +338,7 @@ def order_sensitivity(transcripts: Sequence[Transcript]) -> tuple[dict[str, Any]
     changed = [float(len(set(found.values())) > 1) for found in whole]
     share = interval(Ratio(changed, is_share=True))
     left_out = len(by_case) - len(whole)
+    ends = share.model_dump(include={"low", "high", "level", "method"})
     told = {
         "orders": len(orders),
         "cases": len(whole),
@@ -347,9 +347,7 @@ def order_sensitivity(transcripts: Sequence[Transcript]) -> tuple[dict[str, Any]
         or None,
         "n_changed": int(sum(changed)),
         "share_of_cases_that_change": share.value,
-        "interval": None
-        if share.low is None
-        else share.model_dump(include={"low", "high", "level", "method"}),
+        "interval": None if share.low is None else ends,
     }
     said = f"No case was asked in all {len(orders)} orders of the information."
     if share.low is not None:
