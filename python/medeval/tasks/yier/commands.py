@@ -111,20 +111,18 @@ def prompt(
         "skip_without_context": skip_without_context,
     }
     task = YierTask.start(NAME, read_options(YierOptions, given, NAME))
-    lines = []
-    for item in task.items():
-        order = shuffled_order(task.by_id[item.id], shuffle_seed, item.sample)
-        lines.append(
-            {
-                "sample_id": item.id,
-                "sample": item.sample,
-                "prompt_version": task.prompt_version,
-                "language": language,
-                "order": list(order),
-                "messages": item.messages,
-                "schema": item.parameters["response_format"]["json_schema"]["schema"],
-            }
-        )
+    lines = (
+        {
+            "sample_id": item.id,
+            "sample": item.sample,
+            "prompt_version": task.prompt_version,
+            "language": language,
+            "order": list(shuffled_order(task.by_id[item.id], shuffle_seed, item.sample)),
+            "messages": item.messages,
+            "schema": item.parameters["response_format"]["json_schema"]["schema"],
+        }
+        for item in task.items()
+    )
     _write(out, json_lines(lines))
 
 
