@@ -97,22 +97,20 @@ class TaskRegistry:
             difficulty: their difficulty, in upper or lower case.
         """
         wanted = None if task_type is None else task_type_of(task_type)
+        level = None if difficulty is None else difficulty.casefold()
         tasks = [*self._registered.values()]
         for path, other in self._loader.discovered():
             if other.task_id not in self._registered:
                 tasks.append((other, str(path)))
-        found = []
-        for task, file in tasks:
-            row = TaskSummary.of(task, file)
-            level = str(row.difficulty or "").casefold()
-            if (
-                wanted in (None, task.task_type)
-                and row.num_examples >= (min_examples or 0)
-                and has_metrics in (None, bool(row.metrics))
-                and (difficulty is None or level == difficulty.casefold())
-            ):
-                found.append(row)
-        return found
+        rows = [(task.task_type, TaskSummary.of(task, file)) for task, file in tasks]
+        return [
+            row
+            for kind, row in rows
+            if wanted in (None, kind)
+            and row.num_examples >= (min_examples or 0)
+            and has_metrics in (None, bool(row.metrics))
+            and level in (None, str(row.difficulty or "").casefold())
+        ]
 
     def _register_from(
         self, ref: str | Path, file: str, task_id: str | None, replace: bool
