@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ _PROMPTS: Mapping[str, Any] = toml_beside(__file__, "data/prompts.toml")
 PROMPT_VERSION: str = _PROMPTS["version"]
 # Parameters of a request that shows all at once.
 FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
-# What the lines of a reply in text are called, as patterns.
+# What the lines of a reply in text are called, as patterns, and the parts of an answer in JSON.
 LABELS: Mapping[str, str] = _PROMPTS["labels"]
+KEYS: Mapping[str, Sequence[str]] = _PROMPTS["keys"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
 TOOLS: Mapping[str, str] = _PROMPTS["tools"]
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {name: {} for name in TOOLS} | _PROMPTS["arguments"]

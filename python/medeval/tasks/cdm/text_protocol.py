@@ -25,7 +25,7 @@ from typing import Any
 
 from medeval.inference.types import Message, Reply, object_of
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm.facts import ARGUMENTS, LABELS, TOOLS, prompt
+from medeval.tasks.cdm.facts import ARGUMENTS, KEYS, LABELS, TOOLS, prompt
 from medeval.text import split_thinking
 
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
@@ -45,9 +45,6 @@ _SEPARATOR = re.compile(r"[;\n]")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END_OF_INPUT = re.compile(r"\n[ \t]*\r?\n")
 
-_DIAGNOSIS = ("final_diagnosis", "diagnosis")
-_TREATMENT = ("treatment", "treatments", "treatment_plan")
-_THOUGHT = ("thought", "thoughts", "reasoning")
 # A label, its value, which may be several lines long, and whether the label has a number.
 _Line = tuple[str, str, bool]
 
@@ -291,7 +288,7 @@ def read_answer(text: str) -> FinalAnswer | None:
 
     It is None if there is none. One with a part missing is none; see `partial_answer`.
     """
-    found = last_object(text, _DIAGNOSIS, _answer)
+    found = last_object(text, KEYS["diagnosis"], _answer)
     return _answer(found.members) if found is not None else None
 
 
@@ -304,7 +301,7 @@ def partial_answer(text: str) -> FinalAnswer | None:
         text: of a reply in which no whole answer was read, in JSON or in lines.
     """
     part_of = partial(_answer, is_whole=False)
-    found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), part_of)
+    found = last_object(text, [*KEYS["diagnosis"], *KEYS["treatment"]], part_of)
     if found is not None:
         part = part_of(found.members)
         return part and replace(part, thought="")
@@ -351,8 +348,7 @@ def _answer(fields: Mapping[str, Any], *, is_whole: bool = True) -> FinalAnswer 
         is_whole: there has to be a diagnosis, and treatments, which can be none; else one of them.
     """
     diagnosis, given, thought = (
-        next((fields[name] for name in names if name in fields), None)
-        for names in (_DIAGNOSIS, _TREATMENT, _THOUGHT)
+        next((fields[name] for name in names if name in fields), None) for names in KEYS.values()
     )
     named = diagnosis.strip() if isinstance(diagnosis, str) else ""
     treatments = treatments_in(given) if isinstance(given, str) else None
