@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -112,8 +113,6 @@ def read_plots(metadata: Mapping[str, Any]) -> list[Plot]:
     """Return the plots of a result; what is none, of another version or by hand, is left out."""
     told, found = metadata.get(PLOTS), list[Plot]()
     for one in told if isinstance(told, list) else []:
-        try:
+        with suppress(ValidationError):
             found.append(Plot.model_validate(one))
-        except ValidationError:
-            continue
     return found
