@@ -13,15 +13,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Span = tuple[int, int]
+# Words at which a sentence turns.
+_TURNS = "but|however|although|though|except"
 # A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
 # unless it joins two words.
-_CLAUSE_END = (
-    r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|though|except)\b"
-)
+_CLAUSE_END = rf"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:{_TURNS})\b"
 _HARD_END = re.compile(_CLAUSE_END)
-_END_OF_CLAUSE = re.compile(
-    r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
-)
+_END_OF_CLAUSE = re.compile(rf"[.;!?](?=\s|$)|\n|\b(?:{_TURNS}|while|whereas)\b")
 # Words that part nothing: "infection of the urinary tract" is nearest to the urinary tract.
 _LINKS = frozenset(("of", "the", "a", "an", "in", "within", "at", "to", "from", "and", "or"))
 # Two organs with nothing else between them share what is said: "inflamed gallbladder and appendix".
