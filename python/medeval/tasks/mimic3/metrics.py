@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Upper edges of all bins but the last, half-open: mimic3models/metrics.py, class CustomBins.
 EDGES_HOURS = 24.0 * np.array([1, 2, 3, 4, 5, 6, 7, 8, 14])
 N_BINS = len(EDGES_HOURS) + 1
+# What the bins are called, in days.
+_DAYS = ["0", *(f"{edge / 24:g}" for edge in EDGES_HOURS)]
+BINS = [*map("{}-{}".format, _DAYS, _DAYS[1:]), f"{_DAYS[-1]}+"]
 # Added to the truth before dividing by it (mimic3models/metrics.py). It keeps 0 hours from dividing
 # by zero, and nothing else: -0.1 hours does.
 OFFSET_HOURS = 0.1

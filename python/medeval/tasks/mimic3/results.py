@@ -24,12 +24,11 @@ from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import divided
 from medeval.tasks.mimic3.metrics import (
+    BINS,
     DIRECTIONS,
-    EDGES_HOURS,
     KINDS,
     LABEL_METRIC,
     LOWER_IS_BETTER,
-    N_BINS,
     LengthOfStay,
     evaluate,
 )
@@ -46,7 +45,6 @@ KEYS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
 NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
 SAID = LAYOUT["said"]
 NAMED = 3
-HOURS_A_DAY = 24
 
 
 def scored(
@@ -175,11 +173,8 @@ def _plots_of(
         yield Plot(**told, **ends_of(single), y=values, labels=list(joined.columns))
     else:
         cells = LengthOfStay(joined.truth, joined.prediction).cells.astype(int)
-        found, note = confusion_cells(cells, joined.stays, N_BINS, method.min_cell)
-        days = [f"{edge / HOURS_A_DAY:g}" for edge in EDGES_HOURS]
-        labels = [f"{low}-{high}" for low, high in zip(["0", *days], days, strict=False)]
-        labels.append(f"{days[-1]}+")
-        yield Plot(**LAYOUT["plots"]["hours"], labels=labels, cells=found, note=note)
+        found, note = confusion_cells(cells, joined.stays, len(BINS), method.min_cell)
+        yield Plot(**LAYOUT["plots"]["hours"], labels=BINS, cells=found, note=note)
 
 
 def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
