@@ -32,10 +32,11 @@ from medeval.inference.types import Message, Reply, Request, body_of, texts_of
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+# What is no parameter of a model, and what an endpoint needs to be told: the file says why.
 _NOT_OF_A_MODEL = re.compile("|".join(errors.VENDORS["not_of_a_model"]), re.IGNORECASE)
+_HEADERS = frozenset(errors.VENDORS["headers"])
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
-_HEADERS = frozenset(errors.VENDORS["headers"])
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"

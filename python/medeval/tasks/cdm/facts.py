@@ -31,8 +31,8 @@ FULL_INFORMATION: Mapping[str, Any] = _PROMPTS["full_information"]
 LABELS: Mapping[str, str] = _PROMPTS["labels"]
 KEYS: Mapping[str, Sequence[str]] = _PROMPTS["keys"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
-TOOLS: Mapping[str, str] = _PROMPTS["tools"]
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {name: {} for name in TOOLS} | _PROMPTS["arguments"]
+PURPOSES: Mapping[str, str] = _PROMPTS["tools"]
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {name: {} for name in PURPOSES} | _PROMPTS["arguments"]
 _NOT_A_WORD = re.compile(r"[\W_]+")
 # How like a panel or a label a name must be, of 100; the thresholds are the reference's.
 _PANEL_RATIO = 85

@@ -25,7 +25,7 @@ from typing import Any
 
 from medeval.inference.types import Message, Reply, object_of
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm.facts import ARGUMENTS, KEYS, LABELS, TOOLS, prompt
+from medeval.tasks.cdm.facts import ARGUMENTS, KEYS, LABELS, PURPOSES, prompt
 from medeval.text import split_thinking
 
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
@@ -155,7 +155,7 @@ def definitions(tools: Sequence[str]) -> list[dict[str, Any]]:
             name: {"type": "string", "description": meaning}
             for name, meaning in ARGUMENTS[tool].items()
         }
-        function = {"name": tool, "description": TOOLS[tool], "parameters": object_of(texts)}
+        function = {"name": tool, "description": PURPOSES[tool], "parameters": object_of(texts)}
         found.append({"type": "function", "function": function})
     return found
 
@@ -206,7 +206,7 @@ class Text:
         lines = []
         for tool in tools:
             takes = "; ".join(f"{name}: {meaning}" for name, meaning in ARGUMENTS[tool].items())
-            lines.append(f"- {tool}: {TOOLS[tool]} Input: {takes or 'none'}")
+            lines.append(f"- {tool}: {PURPOSES[tool]} Input: {takes or 'none'}")
         self.system = prompt("system_text", tools="\n".join(lines))
         self._tools = tools
 
