@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -285,6 +286,18 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     for line in makefile.splitlines():
         if "$(INSTALL)" in line or "uv pip install" in line:
             assert "--require-hashes -r" in line or "--no-deps -e ." in line or "torch==" in line
+
+
+@pytest.mark.slow
+def test_the_tests_run_where_spark_is_not_installed() -> None:
+    """A set-up does without it, and continuous integration does not."""
+    absent = "import sys; sys.modules |= dict.fromkeys(['dbt.adapters.spark', 'py4j', 'pyspark'])"
+    serve = "import runpy; runpy.run_module('command_server', run_name='__main__')"
+    run = [sys.executable, "-c", f"{absent}; {serve}"]
+    done = subprocess.run(
+        run, stdin=subprocess.DEVNULL, cwd=Path(__file__).parent, stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_first_page_is_short_and_the_project_is_cited_as_it_is() -> None:
