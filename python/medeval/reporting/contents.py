@@ -220,7 +220,8 @@ def _task_part(
         **lists,
         about=about,
         title=about.title or name or task_id,
-        sentence=_sentence(last, lines, about),
+        result=last,
+        headline=next((one for one in lines if one.name == told.get("headline")), None),
         errors=", ".join(f"{kind} {n}" for kind, n in failed.items() if n),
         data_sha256=str(said(told, "data").get("sha256") or ""),
         prompt_version=told.get("prompt_version") or "",
@@ -242,29 +243,6 @@ def _task_part(
         n_without_text=sum(not any(row[1 : 1 + len(TEXTS)]) for row in more),
         is_withheld=bool(count) and not may_show,
     )
-
-
-def _sentence(result: EvaluationResult, lines: Sequence[Line], about: About) -> str:
-    """Return the headline as a sentence, in counts where each item is right or wrong."""
-    headline = result.metadata.get("headline")
-    line = next((one for one in lines if one.name == headline), None)
-    if line is None:
-        return ""
-    if line.value is None:
-        return f"{line.name} is undefined."
-    metric, one = about.metric(line.name), line.interval
-    scores = [score for score in (result.item_scores or {}).get(line.name) or [] if score in (0, 1)]
-    count = result.item_count() if line.n is None else line.n
-    n = f", over {count:,} {about.unit}" if count else ""
-    if metric and metric.right and scores and len(scores) == result.item_count():
-        what = f"{metric.right[0].upper()}{metric.right[1:]}"
-        told = f"{what} in {sum(scores):,.0f} of {len(scores):,} {about.unit}, {line.value:.1%}"
-        ends, n = "{:.1%} to {:.1%}", ""
-    else:
-        told, ends = f"{line.name} is {shown(line.value)}", "{:.3f} to {:.3f}"
-    if one is not None and one.low is not None and one.high is not None:
-        told += f" ({one.level:.0%} interval {ends.format(one.low, one.high)})"
-    return f"{told}{n}."
 
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
