@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any
@@ -99,24 +99,12 @@ class _Session:
         self._spark = builder.getOrCreate()
 
     @contextmanager
-    def cursor(self) -> Iterator[_SessionCursor]:
-        yield _SessionCursor(self._spark)
+    def cursor(self) -> Iterator[_Cursor]:
+        # A part of the answer at a time: a table may be larger than memory.
+        yield _Cursor(lambda sql: self._spark.sql(sql).toLocalIterator())
 
     def close(self) -> None:
         self._spark.stop()
-
-
-class _SessionCursor:
-    def __init__(self, spark: Any) -> None:
-        self._spark = spark
-        self._rows: Iterator[Any] = iter(())
-
-    def execute(self, sql: str, parameters: Sequence[object]) -> None:
-        # A part of the answer at a time: a table may be larger than memory.
-        self._rows = self._spark.sql(_spark_sql(sql, parameters)).toLocalIterator()
-
-    def fetchmany(self, count: int) -> list[Row]:
-        return [tuple(row) for row in islice(self._rows, count)]
 
 
 class _Server:
@@ -129,23 +117,30 @@ class _Server:
         self._connection = opened.handle.handle
 
     @contextmanager
-    def cursor(self) -> Iterator[_ServerCursor]:
+    def cursor(self) -> Iterator[_Cursor]:
         with closing(self._connection.cursor()) as cursor:
-            yield _ServerCursor(cursor)
+
+            def rows_of(sql: str) -> Iterator[Any]:
+                cursor.execute(sql)
+                yield from cursor
+
+            yield _Cursor(rows_of)
 
     def close(self) -> None:
         self._connection.close()
 
 
-class _ServerCursor:
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
+class _Cursor:
+    """Runs statements, given what runs one of Spark's and returns its rows."""
+
+    def __init__(self, rows_of: Callable[[str], Iterable[Any]]) -> None:
+        self._rows_of = rows_of
 
     def execute(self, sql: str, parameters: Sequence[object]) -> None:
-        self._cursor.execute(_spark_sql(sql, parameters))
+        self._rows = iter(self._rows_of(_spark_sql(sql, parameters)))
 
     def fetchmany(self, count: int) -> list[Row]:
-        return [tuple(row) for row in self._cursor.fetchmany(count)]
+        return [tuple(row) for row in islice(self._rows, count)]
 
 
 def _spark_sql(sql: str, parameters: Sequence[object]) -> str:
