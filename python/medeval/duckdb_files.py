@@ -63,6 +63,7 @@ class Views:
         absent: the tables that are not there and need not be; their views are empty.
         notes: what to say.
         warnings: what to warn of.
+        unknown: columns that nobody reads.
     """
 
     queries: dict[str, str] = field(default_factory=dict)
@@ -70,14 +71,41 @@ class Views:
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
-    def of(self, source: str, place: Place, extra: Sequence[str]) -> Self:
+    def add(
+        self, table: Table, found: Found | None, text: str = "varchar", quote: str = '"'
+    ) -> None:
+        """Add the view of a table: the columns that the models read, as text.
+
+        Args:
+            table: of the source.
+            found: where its rows are; None where it is not there and need not be.
+            text: see `empty_query`, as `quote`.
+            quote: what the engine puts around a name.
+
+        Raises:
+            UserError: a column is not there.
+        """
+        name, columns = str(table["name"]), columns_of(table)
+        if found is None:
+            self.absent.append(name)
+            self.queries[name] = empty_query(table, text, quote)
+            return
+        known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
+        self.unknown += check_columns(name, found.location, found.columns, columns, known)
+        self.locations[name] = found.location
+        quoted = [f"{quote}{column}{quote}" for column in columns]
+        cells = ", ".join(f"cast({column} as {text}) as {column}" for column in quoted)
+        self.queries[name] = f"select {cells} from {found.relation}"
+
+    def of(self, source: str, place: Place) -> Self:
         """Return them with what is said of every source: where it is, and its unknown columns."""
         if place.kind != "absent":
             self.notes.append(f"{source} is read from {place.description}.")
-        if extra:
+        if self.unknown:
             self.warnings.append(
-                f"Columns that {source} does not have are ignored: {', '.join(extra)}"
+                f"Columns that {source} does not have are ignored: {', '.join(self.unknown)}"
             )
         return self
 
@@ -102,7 +130,7 @@ def source_views(
     Raises:
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
-    views, extra, source = Views(), [], tables[0]["source_name"]
+    views = Views()
     found = _find([table for table in tables if not is_list(table)], place, catalogue)
     for name, table in found.items():
         if counts_rows and table.files[1:]:
@@ -111,22 +139,13 @@ def source_views(
                 f" {check_rows(name, table.files)} rows each; {table.location} is read."
             )
     for entry in sorted(tables, key=lambda entry: str(entry["name"])):
-        name, columns = entry["name"], columns_of(entry)
         if is_list(entry) and cohort_file:
             path = Path(absolute_path(cohort_file))
             read_cohort_file(path)
-            views.queries[name] = sql_text("cohort_list", file=one_file(path))
-        elif name in found:
-            table = found[name]
-            known = [*columns, *entry["config"]["meta"].get("columns_not_read", ())]
-            extra += check_columns(name, table.location, table.columns, columns, known)
-            views.locations[name] = table.location
-            cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
-            views.queries[name] = f"select {cells} from {table.relation}"
+            views.queries[entry["name"]] = sql_text("cohort_list", file=one_file(path))
         else:
-            views.absent.append(name)
-            views.queries[name] = empty_query(entry)
-    return views.of(source, place, extra)
+            views.add(entry, found.get(entry["name"]))
+    return views.of(tables[0]["source_name"], place)
 
 
 def empty_query(table: Table, text: str = "varchar", quote: str = '"') -> str:

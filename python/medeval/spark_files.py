@@ -7,10 +7,9 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from medeval.duckdb_files import Table, Views, empty_query
+from medeval.duckdb_files import Found, Table, Views
 from medeval.errors import UserError
-from medeval.raw_files import check_columns
-from medeval.sources import Place, columns_of, is_optional
+from medeval.sources import Place, is_optional
 
 # Runs a statement, and returns a table with `rows`.
 Query = Callable[[str], Any]
@@ -31,7 +30,7 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
     Raises:
         UserError: a table or column is not there, or the place is no folder of Parquet.
     """
-    views, extra, source = Views(), [], tables[0]["source_name"]
+    views = Views()
     meta = tables[0]["config"]["meta"]
     advice = f"`python -m medeval load {meta['load_kind']} --to parquet DIR` writes such a folder."
     if place.kind == "database":
@@ -39,27 +38,18 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
             f"Spark reads folders of Parquet, and {place.description} is named. {advice}"
         )
     for table in sorted(tables, key=lambda table: str(table["name"])):
-        name, columns = str(table["name"]), columns_of(table)
+        name = str(table["name"])
         folders = [f"{place.location}/{folder}" for folder in meta.get("subfolders", ())]
         paths = [f"{folder}/{name}.parquet" for folder in (*folders, place.location)]
-        found = {
-            path: there
+        found = [
+            Found(path, columns, f"parquet.`{path}`")
             for path in (paths if place.kind != "absent" else ())
-            if (there := _columns(query, f"query select * from parquet.`{path}`"))
-        }
-        if not found:
-            if place.kind != "absent" and not is_optional(table):
-                raise UserError(f"Missing in {place.location}: {name}.parquet. {advice}")
-            views.absent.append(name)
-            views.queries[name] = empty_query(table, "string", "`")
-            continue
-        path, there = next(iter(found.items()))
-        known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
-        extra += check_columns(name, path, there, columns, known)
-        views.locations[name] = path
-        cells = ", ".join(f"cast(`{column}` as string) as `{column}`" for column in columns)
-        views.queries[name] = f"select {cells} from parquet.`{path}`"
-    return views.of(source, place, extra)
+            if (columns := _columns(query, f"query select * from parquet.`{path}`"))
+        ]
+        if not found and place.kind != "absent" and not is_optional(table):
+            raise UserError(f"Missing in {place.location}: {name}.parquet. {advice}")
+        views.add(table, next(iter(found), None), "string", "`")
+    return views.of(tables[0]["source_name"], place)
 
 
 def spark_columns(query: Query, schema: str) -> Mapping[str, Sequence[str]]:
