@@ -35,6 +35,8 @@ ROW = 0.2
 HEIGHTS = {"curve": 3.2, "calibration": 3.4, "confusion": 3.5}  # of others by their rows
 DOTS_PER_INCH = 600
 BLUE, SKY, RED, GREY, PALE = "#0072B2", "#56B4E9", "#D55E00", "#6B6B6B", "#E6E6E6"
+# What values are compared with.
+LINE: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 0.8, "zorder": 0}
 LABEL_WIDTH, LABEL_LINES = 26, 2
 # Of the fonts that are installed; the first comes with matplotlib, and lacks Chinese.
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
@@ -189,7 +191,7 @@ def _rows(figure: Any, plot: Plot) -> None:
     """Draw a forest or bars, from above; beside each row stands its value with the interval."""
     axes, count = _axes(figure, plot), len(plot.labels)
     if plot.level is not None:
-        axes.axvline(plot.level, color=GREY, linestyle="--", linewidth=0.8, zorder=0)
+        axes.axvline(plot.level, **LINE)
     ends = zip_longest(plot.y, plot.low, plot.high)
     for row, (value, low, high) in enumerate(ends):
         if value is None:
@@ -224,12 +226,11 @@ def _curve(figure: Any, plot: Plot) -> None:
 
 def _compared(axes: Any, plot: Plot) -> None:
     """Draw what values are compared with, the legend, and the scales."""
-    line: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 0.8, "zorder": 0}
     label = visible(plot.level_label) or None
     if plot.has_diagonal:
-        axes.plot([0, 1], [0, 1], label=label, **line)
+        axes.plot([0, 1], [0, 1], label=label, **LINE)
     if plot.level is not None:
-        axes.axhline(plot.level, label=label, **line)
+        axes.axhline(plot.level, label=label, **LINE)
     if plot.limits:
         low, high = plot.limits
         margin = 0.02 * (high - low)
@@ -250,9 +251,8 @@ def _calibration(figure: Any, plot: Plot) -> None:
     below.bar(plot.x, [one or 0 for one in plot.n], width=0.03, color=RED, linewidth=0)
     below.set_yscale("log")
     below.set_ylim(bottom=1)
-    ticker = import_module("matplotlib.ticker")
-    below.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
-    below.yaxis.set_minor_formatter(ticker.NullFormatter())
+    below.yaxis.set_major_formatter("{x:,.0f}")
+    below.yaxis.set_minor_formatter("")
     below.set_ylabel("n")
     below.set_xlabel(visible(plot.x_label))
 
