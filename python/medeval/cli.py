@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -24,7 +24,7 @@ from medeval.commands.judge_audit import judge_audit
 from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
 from medeval.commands.merge import merge
-from medeval.commands.options import Command
+from medeval.commands.options import Command, command_flags
 from medeval.commands.report import report, view
 from medeval.commands.run import predict, run
 from medeval.commands.score import score
@@ -54,23 +54,15 @@ for name, group in registry.command_groups().items():
 
 
 @app.callback(invoke_without_command=True)
-def _program(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print results only, unless something is wrong.")
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error comes from.")
-    ] = False,
-) -> None:
-    if version:
+@command_flags("program")
+def _program(context: typer.Context, **given: Any) -> None:
+    if given["version"]:
         print(f"medeval {medeval.__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         context.fail("Missing command.")
-    context.obj["debug"] = debug
-    if quiet:
+    context.obj["debug"] = given["debug"]
+    if given["quiet"]:
         context.obj["held"] = sys.stderr = io.StringIO()
 
 
