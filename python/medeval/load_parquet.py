@@ -62,7 +62,7 @@ def write_parquet(
                 for table, files in tables.items()
             ]
             written += [
-                _write_list(staged, part)
+                _write_table(staged, part, part.plan.list_table, (), advance)
                 for part in parts
                 if part.plan.list_table and part.admissions
             ]
@@ -87,38 +87,30 @@ def subfolder(part: Part) -> str:
 def _write_table(
     staged: Path, part: Part, table: str, files: Sequence[RawFile], advance: Advance
 ) -> LoadedTable:
-    start, (file, *_) = time.perf_counter(), files
-    check_whole(file.path)
-    rows = _copy(f"select cast(columns(*) as varchar) from {file.relation}", staged, part, table)
-    advance(file.path.stat().st_size)
-    check_rows(table, files, rows)
-    return LoadedTable(subfolder(part), table, rows, time.perf_counter() - start)
-
-
-def _write_list(staged: Path, part: Part) -> LoadedTable:
-    start, ids = time.perf_counter(), ", ".join(map(str, part.admissions))
-    query = (
-        "select cast(columns(*) as varchar)"
-        f" from (select unnest([{ids}]) as hadm_id,"
-        f" unnest(range(1, {len(part.admissions) + 1})) as list_position)"
-    )
-    rows = _copy(query, staged, part, part.plan.list_table)
-    seconds = time.perf_counter() - start
-    return LoadedTable(subfolder(part), part.plan.list_table, rows, seconds)
-
-
-def _copy(query: str, staged: Path, part: Part, table: str) -> int:
-    """Write the rows of a query of DuckDB, some at a time, and return how many there are."""
-    place = staged / subfolder(part) / f"{table}.parquet"
+    """Write a table of its file, some rows at a time; one without a file is the list."""
+    start, place = time.perf_counter(), staged / subfolder(part) / f"{table}.parquet"
+    if files:
+        check_whole(files[0].path)
+        relation = files[0].relation
+    else:
+        ids = ", ".join(map(str, part.admissions))
+        relation = (
+            f"(select unnest([{ids}]) as hadm_id,"
+            f" unnest(range(1, {len(part.admissions) + 1})) as list_position)"
+        )
     make_folder(place)
     with closing(duckdb.connect()) as database:
         try:
             # The order of rows in a file means nothing, and keeping it costs memory.
             database.execute("set preserve_insertion_order = false")
             ((rows,),) = database.execute(
-                f"copy ({query}) to {literal(str(place))}"
+                f"copy (select cast(columns(*) as varchar) from {relation})"
+                f" to {literal(str(place))}"
                 f" (format parquet, compression zstd, file_size_bytes {_FILE_BYTES})"
             ).fetchall()
         except duckdb.Error as error:
             raise UserError(shown(error)) from None
-    return int(rows)
+    if files:
+        advance(files[0].path.stat().st_size)
+        check_rows(table, files, int(rows))
+    return LoadedTable(subfolder(part), table, int(rows), time.perf_counter() - start)
