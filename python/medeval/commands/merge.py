@@ -60,11 +60,9 @@ def _in_order(records: Sequence[RunRecord]) -> list[RunRecord]:
         )
         if told := differences(ours, theirs, "is {} and {}"):
             raise UserError(f"{first.folder} and {record.folder} are of two runs: {told}.")
-    by_number = sorted(records, key=_number)
-    counts = {record.shard.partition("/")[2] for record in records}
-    wanted = [
-        f"{number}/{max(counts, key=int)}" for number in range(1, 1 + int(max(counts, key=int)))
-    ]
+    by_number = sorted(records, key=lambda record: _parts(record)[0])
+    count = max(_parts(record)[1] for record in records)
+    wanted = [f"{number}/{count}" for number in range(1, 1 + count)]
     if [record.shard for record in by_number] != wanted:
         named = ", ".join(record.shard for record in by_number)
         raise UserError(
@@ -73,8 +71,10 @@ def _in_order(records: Sequence[RunRecord]) -> list[RunRecord]:
     return by_number
 
 
-def _number(record: RunRecord) -> int:
-    return int(record.shard.partition("/")[0])
+def _parts(record: RunRecord) -> tuple[int, int]:
+    """Return which shard it is, from 1, and of how many."""
+    number, _, count = record.shard.partition("/")
+    return int(number), int(count)
 
 
 def _lines(record: RunRecord, places: Mapping[Key, int]) -> list[tuple[Key, bytes]]:
@@ -84,10 +84,10 @@ def _lines(record: RunRecord, places: Mapping[Key, int]) -> list[tuple[Key, byte
         UserError: there is none, or one of an item that the task or the shard does not have.
     """
     journal = record.folder / RESPONSES
-    number, _, count = record.shard.partition("/")
+    number, count = _parts(record)
     keys = [(line["item"], line["sample"]) for line in read_journal(journal)]
     for key in keys:
-        if key not in places or places[key] % int(count) != int(number) - 1:
+        if key not in places or places[key] % count != number - 1:
             raise UserError(f"{journal}: item {key[0]} is not of shard {record.shard}.")
     return list(zip(keys, (text for _, text in read_lines(journal)), strict=True))
 
