@@ -19,41 +19,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from medeval.text import NO_VALUE, whole_json
+from medeval.files import toml_beside
+from medeval.text import NO_VALUE, compiled, whole_json
 
-BLANK = r"[ \t\r\n\u3000\ufeff]*"
-QUOTES = "\"'“”＂"
-_TOKEN = re.compile(
-    rf"""{BLANK}(?:
-    (?P<open>[{{｛\[［【]) | (?P<close>[}}｝\]］】]) | (?P<comma>[,，、]) | (?P<colon>[:：])
-    | (?P<quote>[{QUOTES}]) | (?P<word>-?[A-Za-z]+)
-    | (?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![\w.])
-    | (?P<end>\Z))""",
-    re.VERBOSE,
-)
-_CLOSER_OF = {**dict.fromkeys("{｛", "}｝"), **dict.fromkeys("[［【", "]］】")}
-_NEXT = re.compile(r"[ \t\r\n\u3000]*(.?)", re.DOTALL)
-_STRUCTURAL = ",，、:：]］】}｝"
-_SIGN = re.compile(r'\\.|["“”＂{}｛｝]', re.DOTALL)
-_PYTHON_STRING = re.compile(r"'([^'\\\n]*(?:\\[^\n][^'\\\n]*)*)'")
-_TO_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|[\\\"]")
-_WORDS = {word: word for word in ("true", "false", "null", "NaN", "Infinity", "-Infinity")}
-_WORDS_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
-_UNKNOWN_BACKSLASHES = {"\\'": "'", "\\": "\\\\"}
-_VALUE = {"quote", "open", "word", "number"}
-# Which tokens can stand where a value, an element of a list, a key, a colon or a comma is expected.
-_ALLOWED = {
-    "value": _VALUE,
-    "element": {*_VALUE, "close"},
-    "key": {"quote", "close"},
-    "colon": {"colon"},
-    "comma": {"comma", "close"},
-}
+# The signs of the text, the words that are values, and which token can stand where.
+_TABLES = toml_beside(__file__, "json_reader.toml")
+_PATTERNS = compiled(_TABLES["patterns"], _TABLES["parts"])
+QUOTES: str = _TABLES["parts"]["quotes"]
 DEEPEST = 100
 _MOST_DIGITS = 4300
-_START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
-_LIST = re.compile(rf"{BLANK}[\[［【]")
-_FENCED = re.compile(r"```[\w+-]{0,20}+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
 # Text in which so many times its length is read in vain is no reply.
 _MOST_IN_VAIN = 4
 # For an error the decoder counts the lines from the beginning of what it was given.
@@ -162,7 +136,7 @@ def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
     wrapped = []
     for value in members.values():
         inner = Read(value, 0, 0, True, True) if isinstance(value, dict) else None
-        if isinstance(value, str) and _START.match(value.lstrip()):
+        if isinstance(value, str) and _PATTERNS["start"].match(value.lstrip()):
             inner = whole_value(value, allow)
         if inner is not None and fits(own := folded(inner.value)):
             wrapped.append(Found(own, read, read.is_clear and inner.is_clear))
@@ -175,7 +149,7 @@ def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
     """Yield the objects of a text in their order; of objects in objects the outer ones."""
     values = Values(text, allow)
     place: int | None = 0
-    while place is not None and (start := _START.search(text, place)):
+    while place is not None and (start := _PATTERNS["start"].search(text, place)):
         try:
             read = values.at(start.start())
         except NotJsonError as error:
@@ -190,8 +164,8 @@ def list_in(text: str) -> Any:
 
     A list with objects in it is none: they are read by themselves.
     """
-    for part in (text, *reversed(_FENCED.findall(text))):
-        if _LIST.match(part) and (read := whole_value(part)):
+    for part in (text, *reversed(_PATTERNS["fenced"].findall(text))):
+        if _PATTERNS["list"].match(part) and (read := whole_value(part)):
             return None if any(isinstance(each, dict) for each in read.value) else read.value
     return None
 
@@ -285,21 +259,22 @@ def tolerant_value(
         NotJsonError: there is none.
         ValueError: the decoder refuses what it is given.
     """
-    words = {**_WORDS, **(_WORDS_OF_PYTHON if allow.python else {})}
+    words = _TABLES["words"] | (_TABLES["words_of_python"] if allow.python else {})
+    next_token, allowed = _PATTERNS["token"].match, _TABLES["allowed"]
     written: list[str] = []
     closers: list[str] = []
     expected, place = "value", start
     # Behind a string that does not fit, the search goes on inside of it.
     string_at: int | None = None
     while True:
-        token = _TOKEN.match(text, place)
+        token = next_token(text, place)
         kind = str(token.lastgroup) if token else ""
         sign, at = (token[kind], token.start(kind)) if token else ("", place)
         if kind == "end":
             raise NotJsonError("the text is cut off", len(text), None)
         if (
             token is None
-            or kind not in _ALLOWED[expected]
+            or kind not in allowed[expected]
             or (kind == "close" and sign not in closers[-1])
             or (kind == "word" and sign not in words)
             or (sign == "'" and not allow.python)
@@ -314,7 +289,7 @@ def tolerant_value(
         elif kind == "open":
             if len(closers) == DEEPEST:
                 raise NotJsonError("nested too deeply", at, None)
-            closers.append(_CLOSER_OF[sign])
+            closers.append(_TABLES["closers"][sign])
             written.append("[" if "]" in closers[-1] else "{")
             expected = "element" if "]" in closers[-1] else "key"
         elif kind == "close":
@@ -339,9 +314,9 @@ def _string(text: str, at: int, allow: Allowances, *, is_key: bool) -> tuple[str
     if is_key and "\n" in written:
         # Records are cut off in the middle of a key, and the next line was taken for it.
         raise NotJsonError("a key runs over the end of a line", end, at + 1)
-    escapes = {'"': '\\"', **(_UNKNOWN_BACKSLASHES if allow.backslashes else {})}
+    escapes = {'"': '\\"', **(_TABLES["backslashes"] if allow.backslashes else {})}
     try:
-        fixed = _TO_ESCAPE.sub(lambda sign: escapes.get(sign[0], sign[0]), written)
+        fixed = _PATTERNS["to_escape"].sub(lambda sign: escapes.get(sign[0], sign[0]), written)
         return json.loads(f'"{fixed}"', strict=False), end
     except ValueError:
         raise NotJsonError("a backslash that JSON does not know", end, at + 1) from None
@@ -350,19 +325,21 @@ def _string(text: str, at: int, allow: Allowances, *, is_key: bool) -> tuple[str
 def _end_of_string(text: str, at: int, allow: Allowances) -> int:
     opener = text[at]
     if opener == "'":
-        if found := _PYTHON_STRING.match(text, at):
+        if found := _PATTERNS["python_string"].match(text, at):
             return found.end()
         line = text.find("\n", at)
         end, resume = (len(text), None) if line < 0 else (line, at + 1)
         raise NotJsonError("a string does not end", end, resume)
     depth, has_quote, has_brace, end = 0, False, False, at + 1
-    while found := _SIGN.search(text, end):
+    while found := _PATTERNS["sign"].search(text, end):
         sign, end = found[0], found.end()
         if sign in ('"＂' if opener == "＂" else '"”'):
             # One that has what follows a string behind closes it.
-            behind = _NEXT.match(text, end)
+            behind = _PATTERNS["next"].match(text, end)
             following = behind[1] if behind else ""
-            is_closed = following in ("", *_STRUCTURAL) and (depth == 0 or opener in '"＂')
+            is_closed = following in ("", *_TABLES["structural"]) and (
+                depth == 0 or opener in '"＂'
+            )
             if opener == '"' and sign == "”":
                 is_closed = depth == 0 and following in ("]", "］", "】")
             if is_closed or (opener == sign == '"' and not allow.inner_quotes):
