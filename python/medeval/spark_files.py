@@ -54,27 +54,23 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
 
 def spark_columns(query: Query, schema: str) -> Mapping[str, Sequence[str]]:
     """Return the columns of every table of a schema, by its name; none if there is no schema."""
-    try:
-        names = [str(row[1]) for row in query(f"show tables in {schema}").rows]
-    except DbtRuntimeError as error:
-        if not _is_missing(error):
-            raise
-        return {}
+    names = [str(row[1]) for row in _rows(query, f"show tables in {schema}")]
     return {name: _columns(query, f"{schema}.{name}") for name in names}
 
 
 def _columns(query: Query, what: str) -> list[str]:
     """Return the columns in lower case; none of what is not there."""
-    try:
-        rows = query(f"describe {what}").rows
-    except DbtRuntimeError as error:
-        if not _is_missing(error):
-            raise
-        return []
-    names = [str(row[0]).lower() for row in rows]
+    names = [str(row[0]).lower() for row in _rows(query, f"describe {what}")]
     # Behind them stand the columns by which files are parted, a second time.
     return names[: next((place for place, name in enumerate(names) if name[:1] in ("", "#")), None)]
 
 
-def _is_missing(error: Exception) -> bool:
-    return any(code in str(error) for code in _NOT_THERE)
+def _rows(query: Query, statement: str) -> Sequence[Any]:
+    """Return the rows of a statement; none where what it names is not there."""
+    try:
+        rows: Sequence[Any] = query(statement).rows
+    except DbtRuntimeError as error:
+        if not any(code in str(error) for code in _NOT_THERE):
+            raise
+        return ()
+    return rows
