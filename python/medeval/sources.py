@@ -21,14 +21,8 @@ PACKAGE = "medeval"
 # What a source says of itself under `config.meta`.
 Meta = Mapping[str, Any]
 
-# The keys of a source that name its variables, in the order in which they count; the kind of place
-# that each names, and its words.
-_VARIABLES = {
-    "file_variable": ("file", "the file"),
-    "cache_variable": ("cache", "the download in"),
-    "directory_variable": ("folder", "the folder"),
-    "database_variable": ("database", "the DuckDB file"),
-}
+# The keys of a source that name its variables: the kind of place that each names, and its words.
+_VARIABLES: Mapping[str, tuple[str, str]] = toml_beside(__file__, "source_variables.toml")
 # It stands between quotes and in text literals of SQL.
 _SCHEMA = "[A-Za-z_][A-Za-z0-9_$-]*"
 # Of each dbt variable: its benchmark (`floor`), what it can be, and whether it has to be a text.
