@@ -38,9 +38,8 @@ def replace_runs(
     """
     root = project_root()
     chosen = load_target(target, root)
-    command = build_command(_FLOOR, chosen.name)
-    before = {}
-    with write_transaction(chosen, root, build_command=command) as warehouse:
+    command, before = build_command(_FLOOR, chosen.name), {}
+    with write_transaction(chosen, root, command) as warehouse:
         relation = warehouse.relation(schema_name(_FLOOR), TABLE)
         schema = relation.rpartition(".")[0]
         # Asked first: who may write to the table need not be one who may make schemas.

@@ -334,20 +334,13 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
     if target.type not in _ENGINES:
         engines = ", ".join(_ENGINES)
         raise UserError(f"Target {target.name!r} is {target.type!r}; only {engines} can be read.")
-    if target.type == "postgres":
-        import psycopg
-
-        return Warehouse(target, connect(target, read_only=True), psycopg.Error)
     if target.type == "spark":
         try:
             from medeval.spark_warehouse import open_spark
         except ImportError:
             raise UserError("Spark is not installed: `pip install medeval[spark]`.") from None
         return open_spark(target)
-    import duckdb
-
-    connection = _duckdb(target, root, build_command, read_only=True)
-    return Warehouse(target, connection, duckdb.Error)
+    return Warehouse(target, *_opened(target, root, build_command, read_only=True))
 
 
 class WritableWarehouse(Warehouse):
@@ -383,7 +376,7 @@ class WritableWarehouse(Warehouse):
 
 @contextmanager
 def write_transaction(
-    target: Target, root: Path, *, build_command: str = "dbt build"
+    target: Target, root: Path, build_command: str
 ) -> Iterator[WritableWarehouse]:
     """Open the database of a target for one transaction, undone by whatever is raised in it.
 
@@ -395,20 +388,14 @@ def write_transaction(
     Raises:
         UserError: as `open_warehouse`.
     """
-    connection: Any
-    error: type[Exception]
     if target.type == "spark":
         raise UserError("Runs are published to DuckDB or PostgreSQL; Spark has no transaction.")
+    connection, error = _opened(target, root, build_command, read_only=False)
     if target.type == "postgres":
         import psycopg
 
-        connection, error = connect(target), psycopg.Error
         connection.cursor_factory = psycopg.RawCursor
     else:
-        import duckdb
-
-        connection = _duckdb(target, root, build_command, read_only=False)
-        error = duckdb.Error
         connection.begin()
     warehouse = WritableWarehouse(target, connection, error)
     with warehouse:
@@ -416,7 +403,14 @@ def write_transaction(
         connection.commit()
 
 
-def _duckdb(target: Target, root: Path, build_command: str, *, read_only: bool) -> Any:
+def _opened(
+    target: Target, root: Path, build_command: str, *, read_only: bool
+) -> tuple[Any, type[Exception]]:
+    """Return a connection to PostgreSQL or DuckDB, and what its errors are."""
+    if target.type == "postgres":
+        import psycopg
+
+        return connect(target, read_only=read_only), psycopg.Error
     import duckdb
 
     # dbt takes a relative path from the current folder, and so does this.
@@ -427,7 +421,7 @@ def _duckdb(target: Target, root: Path, build_command: str, *, read_only: bool) 
         raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
     config = dict(target.settings.get("config_options", {}))
     try:
-        return duckdb.connect(path, read_only=read_only, config=config)
+        return duckdb.connect(path, read_only=read_only, config=config), duckdb.Error
     except duckdb.Error as error:
         message = str(error).strip().split("\n")[0]
         if "lock" in message:
