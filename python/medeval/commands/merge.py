@@ -38,7 +38,15 @@ def merge(
     items = registry.resume(first, {}).items(first.limit)
     places = {(item.id, item.sample): place for place, item in enumerate(items)}
     lines = [line for record in records for line in _lines(record, places)]
-    _require_whole(records, places, Counter(key for key, _ in lines))
+    asked = {key for key, _ in lines}
+    missing = Counter(place % len(records) for key, place in places.items() if key not in asked)
+    if missing:
+        told = "; ".join(
+            f"{count:,} of shard {records[number].shard}, go on with"
+            f" `{command_of('run', '--resume', records[number].folder)}`"
+            for number, count in sorted(missing.items())
+        )
+        raise UserError(f"{missing.total():,} items were not asked: {told}.")
     lines.sort(key=lambda line: places[line[0]])
     folder = _write(records, [text for _, text in lines], out)
     print(f"run {folder}")
@@ -90,24 +98,6 @@ def _lines(record: RunRecord, places: Mapping[Key, int]) -> list[tuple[Key, byte
         if key not in places or places[key] % count != number - 1:
             raise UserError(f"{journal}: item {key[0]} is not of shard {record.shard}.")
     return list(zip(keys, (text for _, text in read_lines(journal)), strict=True))
-
-
-def _require_whole(
-    records: Sequence[RunRecord], places: Mapping[Key, int], seen: Mapping[Key, int]
-) -> None:
-    """Stop where an item was not asked.
-
-    Raises:
-        UserError: naming the shards to resume.
-    """
-    missing = Counter(place % len(records) for key, place in places.items() if key not in seen)
-    if missing:
-        told = "; ".join(
-            f"{count:,} of shard {records[number].shard}, go on with"
-            f" `{command_of('run', '--resume', records[number].folder)}`"
-            for number, count in sorted(missing.items())
-        )
-        raise UserError(f"{missing.total():,} items were not asked: {told}.")
 
 
 def _write(records: Sequence[RunRecord], lines: Sequence[bytes], out: Path) -> Path:
