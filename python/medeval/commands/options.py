@@ -53,8 +53,8 @@ def command_flags(command: str, kinds: Iterable[type] = ()) -> Callable[[Callabl
         command: names the file; the function has `**given` among its arguments.
         kinds: dataclasses, each field of which is a flag too.
     """
-    shared, flags = _read("shared"), []
-    for name, own in _read(command).items():
+    shared, flags = toml_beside(__file__, "shared_flags.toml"), []
+    for name, own in toml_beside(__file__, f"{command}_flags.toml").items():
         one = own if "type" in own else {**shared[own.pop("like", name)], **own}
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
@@ -77,10 +77,6 @@ def _given_flags(flags: Sequence[Parameter], function: Callable[..., None]) -> C
     kept = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
     function.__signature__ = Signature([*kept, *flags])  # type: ignore[attr-defined]
     return function
-
-
-def _read(command: str) -> dict[str, dict[str, Any]]:
-    return toml_beside(__file__, f"{command}_flags.toml")
 
 
 def options_of(kind: type, given: Mapping[str, Any]) -> Any:

@@ -38,7 +38,7 @@ def report(**given: Any) -> None:
 
     is_one, form = len(runs) == 1, given["format"] and format_named(given["format"])
     if given["figures"] is not None:
-        from medeval.reporting.figures import require_matplotlib
+        from medeval.reporting.figures import require_matplotlib, write_figures
 
         require_matplotlib()
         if given["figures"].exists() and not given["figures"].is_dir():
@@ -57,8 +57,6 @@ def report(**given: Any) -> None:
         names = [""] if is_one else [path.resolve().stem for path in runs]
         if len(set(names)) < len(names):
             names = [f"{place}_{name}" for place, name in enumerate(names, start=1)]
-        from medeval.reporting.figures import write_figures
-
         for name, one in zip(names, reports, strict=True):
             files = write_figures(one, given["figures"], name)
             if not files:
