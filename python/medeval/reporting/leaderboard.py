@@ -27,7 +27,6 @@ from medeval.reporting.entries import (
 from medeval.reporting.report import format_named
 
 FORMATS = ("md", "csv", "html")
-ARROWS = {"higher": "↑", "lower": "↓"}
 
 _HEADER = (
     *("rank", "model", "score", *LINE_CELLS, "n_tasks", "direction", "tasks", "letters"),
@@ -97,10 +96,6 @@ class Leaderboard:
         rows = sorted(self.rows, key=lambda row: (row.made_at, row.run_id or ""))
         return {row.model_id: row for row in rows}
 
-    def heading(self, name: str) -> str:
-        """Return a score's name with an arrow that shows which way is better."""
-        return f"{name} {ARROWS.get(self.directions.get(name, ''), '')}".rstrip()
-
     def write(self, path: str | Path) -> None:
         """Write the board to a file: .md, .html, or .csv with one line for each model and score.
 
@@ -133,11 +128,6 @@ class Boards:
         alike = [at for at, one in enumerate(self.boards) if not {*one.tasks}.isdisjoint(named)]
         number = f" ({alike.index(place) + 1} of {len(alike)})" if len(alike) > 1 else ""
         return ", ".join(named) + number
-
-    @property
-    def models(self) -> list[str]:
-        """The models of all tables, in the order of their names."""
-        return sorted({row.model_id for board in self.boards for row in board.rows})
 
     def write(self, path: str | Path, form: str | None = None) -> None:
         """Write the tables to a file, in the format that is named or that its suffix is.
