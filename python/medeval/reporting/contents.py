@@ -149,11 +149,7 @@ def said(metadata: Any, *path: str) -> Mapping[str, Any]:
 
 
 def contents_of(
-    report: BenchmarkReport,
-    *,
-    show_text: bool = False,
-    abouts: Mapping[str, About] | None = None,
-    asked_with: str = "",
+    report: BenchmarkReport, show_text: bool, abouts: Mapping[str, About], asked_with: str
 ) -> dict[str, Any]:
     """Return what the pages of a report show.
 
@@ -168,7 +164,7 @@ def contents_of(
         ledger of all items.
     """
     tasks = [
-        _task_part(report, task_id, results, show_text, (abouts or {}).get(task_id, About()))
+        _task_part(report, task_id, results, show_text, abouts.get(task_id, About()))
         for task_id, results in report.results_by_task().items()
     ]
     return {
@@ -213,7 +209,7 @@ def _task_part(
         for name in ("warnings", "notes", "tables", "validation_errors", "input_ids")
     }
     name, error = told.get("task_name") or "", said(told, "error")
-    lines, failed = task_lines(report, task_id, results), said(told, "usage", "errors")
+    lines = task_lines(report, task_id, results)
     items = list(items_of(last)) if may_show else []
     more = _rows(items[MOST_ITEMS:])
     return SimpleNamespace(
@@ -222,16 +218,12 @@ def _task_part(
         title=about.title or name or task_id,
         result=last,
         headline=next((one for one in lines if one.name == told.get("headline")), None),
-        errors=", ".join(f"{kind} {n}" for kind, n in failed.items() if n),
-        data_sha256=str(said(told, "data").get("sha256") or ""),
-        prompt_version=told.get("prompt_version") or "",
         plots=read_plots(told),
         task_id=task_id,
         task_name="" if name == task_id else name,
         status=told.get("status") or "",
         failure=": ".join(str(error[key]) for key in ("type", "message") if key in error),
         task_hash=str(told.get("task_hash") or ""),
-        data_class=told.get("data_class", "credentialed"),
         lines=lines,
         outcomes=_summed(said(one.metadata, "outcomes") for one in results),
         n_items=count or len(lists["input_ids"]) if results else None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.files import toml_beside
+from medeval.inference.types import Outcome
 from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import plot_name
@@ -27,10 +28,6 @@ from medeval.text import visible
 
 FORMATS = ("json", "yaml", "md", "csv", "html", "tex")
 _OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html", "latex": "tex"}
-# What became of items, from good to bad; each has a class of the page's style.
-OUTCOME_ORDER = (
-    *("answered", "unparsed", "refused", "truncated", "truncated_reasoning", "empty", "errored"),
-)
 _HEADER = (
     *("model_id", "scope", "task_id", "status", "name", "kind", *LINE_CELLS),
     *("direction", "note", "task_hash"),
@@ -82,12 +79,13 @@ def rendered(
             for one in report.detailed_results
         ]
         return report.model_copy(update={"detailed_results": kept}).convert(chosen)
-    contents = contents_of(report, show_text=show_text, abouts=abouts, asked_with=asked_with)
+    contents = contents_of(report, show_text, abouts or {}, asked_with)
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
     if chosen == "tex":
         return page("report.tex", contents=contents, tex=escaped_tex, slug=plot_name)
-    drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
+    # From good to bad; each has a class of the page's style.
+    drawn = [name for name in map(str, Outcome) if name in contents["outcomes"]]
     others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
 
