@@ -17,13 +17,7 @@ from medeval.models.about import About
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import plot_name
 from medeval.models.text_files import table_for_spreadsheets, write_text
-from medeval.reporting.contents import (
-    LINE_CELLS,
-    Line,
-    contents_of,
-    may_show_text,
-    page,
-)
+from medeval.reporting.contents import LINE_CELLS, Line, contents_of, may_show_text, page
 from medeval.text import visible
 
 FORMATS = ("json", "yaml", "md", "csv", "html", "tex")

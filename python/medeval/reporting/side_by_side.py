@@ -18,11 +18,7 @@ MOST_ITEMS = 2000
 
 
 def side_by_side(
-    first: EvaluationResult,
-    second: EvaluationResult,
-    metric: str | None = None,
-    *,
-    show_text: bool = False,
+    first: EvaluationResult, second: EvaluationResult, metric: str | None, *, show_text: bool
 ) -> dict[str, Any]:
     """Return the items that both results have, those first on which they differ.
 
