@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -38,10 +38,7 @@ _CHOICES = {"pooling": "jury", "repeats": "judge_repeats", "re_asks": "re_asks"}
 
 
 @command_flags("judge")
-def judge(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    **given: Any,
-) -> None:
+def judge(**given: Any) -> None:
     """Have the answers of a run judged. The model is not asked again.
 
     What the same judges said before is kept and not paid for twice. Only calls without a reply are
@@ -49,6 +46,7 @@ def judge(
     folder of their own in the run's. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
+    run = given["run"]
     record = read_record(run)
     task = registry.resume(record)
     again = same_command()

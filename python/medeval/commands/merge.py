@@ -7,33 +7,30 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from medeval.commands.graceful_exit import command_of
+from medeval.commands.options import command_flags
 from medeval.errors import UserError, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import merge_spending
 from medeval.inference.journal import read_journal, read_lines
 from medeval.inference.run import AUDIT, RESPONSES, RUN, differences
 from medeval.tasks import registry
-from medeval.tasks.run_record import RUNS, RunRecord, read_record
+from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task_run import new_folder
 
 # Of a line of a journal: its item and sample.
 Key = tuple[str, int]
 
 
-def merge(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="All shards of one run.")],
-    out: Annotated[Path, typer.Option(help="Where the folder of the merged run is made.")] = RUNS,
-) -> None:
+@command_flags("merge")
+def merge(**given: Any) -> None:
     """Make one run of all shards of `run --shard`.
 
     The shards stay as they are.
     """
-    records = _in_order([read_record(run) for run in runs])
+    records = _in_order([read_record(run) for run in given["runs"]])
     first = records[0]
     items = registry.resume(first, {}).items(first.limit)
     places = {(item.id, item.sample): place for place, item in enumerate(items)}
@@ -48,7 +45,7 @@ def merge(
         )
         raise UserError(f"{missing.total():,} items were not asked: {told}.")
     lines.sort(key=lambda line: places[line[0]])
-    folder = _write(records, [text for _, text in lines], out)
+    folder = _write(records, [text for _, text in lines], given["out"])
     print(f"run {folder}")
     print(command_of("score", folder))
 
