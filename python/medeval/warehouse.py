@@ -100,13 +100,6 @@ def load_target(
 
 # What may be said of an error
 
-# The mark before the sentences of the project's own models (macro `stop_with`). It counts only
-# right behind the engine's first words, where no data can stand before it.
-_OWN = re.compile(
-    r"\A(?:[^:]*:\W*|\[USER_RAISED_EXCEPTION\] )medeval: (?P<sentence>[\w .,:;()-]+?)"
-    r"(?: SQLSTATE: \w+|(?![\w .,:;()-])|\Z)"
-)
-
 _ERRORS = toml_beside(__file__, "engine_errors.toml")
 _ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
 _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
@@ -129,7 +122,7 @@ def shown(error: Exception) -> str:
     if of_spark:
         # Behind its first lines stands the plan.
         primary = re.split(r";?\n| SQLSTATE: ", message.strip())[0]
-    if own := _OWN.match(primary):
+    if own := re.match(_ERRORS["own"], primary):
         return own["sentence"].strip()
     if getattr(diagnosis, "statement_position", None):
         return message
