@@ -26,11 +26,6 @@ MOST_RESAMPLES = 500
 # So far products of shares and totals are whole numbers that should be.
 DECIMALS = 9
 PLOTS = toml_beside(__file__, "plots.toml")
-TOO_FEW = "Not drawn: a part of it would tell of fewer than {least} stays of a class."
-HIDDEN = (
-    "{hidden} of {all} {what} are hidden: fewer than {least} {who}, or what has so few could be"
-    " worked out from them."
-)
 
 
 def least_shown(min_cell: int) -> int:
@@ -102,7 +97,7 @@ class Curves:
             cluster: what was drawn as one unit; None for rows.
         """
         if len(self.true) < 2:
-            why = TOO_FEW.format(least=max(1, self._least))
+            why = PLOTS["too_few"].format(least=max(1, self._least))
             return [Plot(note=why, **PLOTS[name]) for name in ("roc", "precision_recall")]
         resamples, ends = self._resamples[1:], []
         for one in range(2) if resamples else ():
@@ -246,5 +241,6 @@ def _hidden(
     least = least_shown(min_cell)
     hide = np.array(hidden(sizes, classes, least) or [True] * len(sizes), dtype=np.bool_)
     gone = int(hide.sum())
-    said = HIDDEN.format(hidden=gone, all=len(hide), what=what, least=least, who=who)
+    counts = {"hidden": gone, "all": len(hide), "least": least}
+    said = PLOTS["hidden"].format(**counts, what=what, who=who)
     return hide, said if gone else ""
