@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from medeval.models.benchmark_report import EvaluationResult
@@ -19,14 +20,11 @@ def shared_items(first: EvaluationResult, second: EvaluationResult) -> list[tupl
 
     What is called alike and comes several times, as samples do, is joined by its number.
     """
-    places: list[dict[tuple[str, int], int]] = []
+    places = []
     for result in (first, second):
-        before = Counter[str]()
-        known = dict[tuple[str, int], int]()
-        for place, name in enumerate(result.item_ids()):
-            known[name, before[name]] = place
-            before[name] += 1
-        places.append(known)
+        numbers = defaultdict[str, Iterator[int]](count)
+        ids = enumerate(result.item_ids())
+        places.append({(name, next(numbers[name])): place for place, name in ids})
     one, two = places
     return [(place, two[key]) for key, place in one.items() if key in two]
 
