@@ -105,11 +105,10 @@ def _shown(report: BenchmarkReport, folder: Path, *, show_text: bool) -> dict[st
     told = {"show_text": show_text, "abouts": abouts, "asked_with": options_of(folder)}
     results = report.detailed_results
     is_whole = not show_text or all(map(may_show_text, results))
-    if is_whole or len(results) != 1 or not (folder / RESPONSES).is_file():
+    is_alone = is_whole or len(results) != 1 or not (folder / RESPONSES).is_file()
+    # Code in a file is run only where that is named.
+    if is_alone or (record := read_record(folder)).asked_task:
         return {"report": report, **told}
-    record = read_record(folder)
-    if record.asked_task:
-        return {"report": report, **told}  # code in a file is run only where that is named
     method = Method(n_iters=0, show_text=True)
     scored = registry.resume(record).score(folder, method).result
     kept = {name: scored.metadata[name] for name in (GOLD, VERDICTS) if name in scored.metadata}
