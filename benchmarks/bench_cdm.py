@@ -30,6 +30,7 @@ SIZES = {"1x": 0.1, "2x": 0.2, "4x": 0.4, "10x": 1.0}
 NAMES = {"duckdb": "DuckDB", "postgres": "PostgreSQL"}
 START_UP, FULL = "start-up", "10x"
 COUNTED = ("4x", "10x")
+EXPORT, BETWEEN = "export", "dbt, between the models"
 # practical_cdm_benchmark itself at commit 7e49f9b, measured once: PostgreSQL 15, 2 cores, 2,400
 # cases; wall seconds.
 RECORDED = {
@@ -54,11 +55,16 @@ def on_duckdb(
         source, extracts = with_extracts(folder, workplace, sizes[FULL][0])
         by_reference = Workplace(folder / "reference", "cdm", variables=reference(extracts))
         usage = by_reference.build_and_export(**of(source), MEDEVAL_CDM_EXTRACT_DIR=extracts)
+        loops = run_loops(source, by_reference, baseline, None)
+        before = profile(workplace, **of(sizes[START_UP][0]))
+        after = profile(by_reference, **of(source), MEDEVAL_CDM_EXTRACT_DIR=extracts)
         return {
             "sizes": {name: size for name, (_, size) in sizes.items()},
             "cohort": len((extracts / COHORT).read_text(encoding="utf-8").split()),
             "by_reference": usage,
-            "loops": run_loops(source, by_reference, baseline, None),
+            "loops": loops,
+            "beyond": beyond(before, after),
+            "steps": by_reference.pass_steps(),
         }
 
 
@@ -92,12 +98,14 @@ def on_postgres(
             by_reference = Workplace(place, "cdm", address, variables=reference(extracts))
             by_reference.load("mimic4", source, "--cohort-file", extracts / COHORT)
             usage = build_in_server(by_reference)
+            loops = run_loops(source, by_reference, baseline, address)
             return {
                 "server": server_version,
                 "sizes": {name: size for name, (_, size) in sizes.items()},
                 "cohort": len((extracts / COHORT).read_text(encoding="utf-8").split()),
                 "by_reference": usage,
-                "loops": run_loops(source, by_reference, baseline, address),
+                "loops": loops,
+                "beyond": beyond(profile(workplaces[START_UP]), profile(by_reference)),
             }
 
 
@@ -155,6 +163,20 @@ def build_in_server(workplace: Workplace) -> Usage:
     user = usage.user_s + after.children_user - before.children_user
     system = usage.system_s + after.children_system - before.children_system
     return dataclasses.replace(usage, user_s=user, system_s=system)
+
+
+def profile(workplace: Workplace, **sources: Path) -> dict[str, float]:
+    """Build once more, a model at a time, and export; return the wall seconds of each step."""
+    built = workplace.build("--threads", 1, **sources)
+    seconds = workplace.model_seconds()
+    rest = built.wall_s - sum(seconds.values())
+    return {**seconds, BETWEEN: rest, EXPORT: workplace.export().wall_s}
+
+
+def beyond(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Return what each step takes beyond another build, the longest first."""
+    more = {step: seconds - before.get(step, 0.0) for step, seconds in after.items()}
+    return dict(sorted(more.items(), key=lambda item: -item[1]))
 
 
 def run_loops(

@@ -1,4 +1,4 @@
-"""Where the time of the one pass over the raw events goes, by DuckDB's own profile."""
+"""Where the time of the one pass over the largest files goes, by DuckDB's own profile."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from typing import Any
 
 import duckdb
 
-MODEL = "models/mimic3/events/int_mimic3__cleaned_events.sql"
+# The model that makes the pass, and the operator below which rows are as in the file.
+PASSES = {
+    "mimic3": ("models/mimic3/events/int_mimic3__cleaned_events.sql", "UNION"),
+    "cdm": ("models/cdm/events/int_cdm__lab_events.sql", "CREATE_TABLE_AS"),
+}
 READING, CELLS, JOINS = "CSV read and unzipped", "cells read as numbers and times", "joins"
 RULES, WRITING = "values cleaned", "table written"
 
 
-def profile(folder: str, out: str) -> None:
+def profile(benchmark: str, folder: str, out: str) -> None:
     """Run the model of a built warehouse once more, on one thread, and write seconds by step.
 
     Args:
-        folder: of a `Workplace`, which has built the benchmark.
+        benchmark: mimic3 or cdm.
+        folder: of a `Workplace`, which has built it.
         out: the JSON file.
     """
-    query = Path(folder, "target", "compiled", "medeval", MODEL).read_text(encoding="utf-8")
+    model, border = PASSES[benchmark]
+    query = Path(folder, "target", "compiled", "medeval", model).read_text(encoding="utf-8")
     plan = Path(out).with_suffix(".plan.json")
     with duckdb.connect(f"{folder}/medeval.duckdb") as connection:
         for setting in (
@@ -34,22 +40,25 @@ def profile(folder: str, out: str) -> None:
             connection.execute(f"set {setting}")
         connection.execute(f"create temp table cleaned_again as {query}")
     seconds = dict.fromkeys((READING, CELLS, JOINS, RULES, WRITING), 0.0)
-    for step, timing in _steps(json.loads(plan.read_text(encoding="utf-8"))["operator"], False):
+    operators = json.loads(plan.read_text(encoding="utf-8"))["operator"]
+    for step, timing in _steps(operators, border, False):
         seconds[step] += timing
     Path(out).write_text(json.dumps(seconds), encoding="utf-8")
 
 
-def _steps(operators: list[dict[str, Any]], is_of_source: bool) -> Iterator[tuple[str, float]]:
-    """Yield the step and the seconds of every operator; the sources are below the union."""
+def _steps(
+    operators: list[dict[str, Any]], border: str, is_of_source: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield the step and the seconds of every operator; the sources are below the border."""
     for operator in operators:
         name = operator["name"].strip()
         if name == "READ_CSV":
             step = READING
         elif name == "CREATE_TABLE_AS":
             step = WRITING
-        elif is_of_source:
-            step = CELLS
+        elif "JOIN" in name:
+            step = JOINS
         else:
-            step = JOINS if "JOIN" in name else RULES
+            step = CELLS if is_of_source else RULES
         yield step, operator["timing"]
-        yield from _steps(operator.get("children", []), is_of_source or name == "UNION")
+        yield from _steps(operator.get("children", []), border, is_of_source or name == border)

@@ -7,7 +7,6 @@ python -m benchmarks.mimic3 --render                 # the page, nothing is meas
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -73,9 +72,7 @@ def copies(
             baseline.append(patient_by_patient(data[copies], folder / "listfiles"))
             say(f"copies, run {run} of {runs}, baseline: {baseline[-1]}")
         workplace.build(MEDEVAL_MIMIC3_DIR=data[copies])
-        steps = folder / "steps.json"
-        function("benchmarks.event_profile:profile", workplace.folder, steps)
-        found = json.loads(steps.read_text(encoding="utf-8"))
+        found = workplace.pass_steps()
     return {
         "data": name,
         **points[copies],

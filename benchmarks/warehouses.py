@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from benchmarks.measuring import Usage, Word, measure
+from benchmarks.measuring import Usage, Word, function, measure
 
 DBT = Path(sys.executable).with_name("dbt")
 MEDEVAL: list[Word] = [sys.executable, "-m", "medeval"]
@@ -52,15 +52,16 @@ class Workplace:
         }
         self._dbt("parse", {})
 
-    def build(self, **sources: Path) -> Usage:
+    def build(self, *words: Word, **sources: Path) -> Usage:
         """Build the models in a new warehouse.
 
         Args:
+            words: further flags of dbt.
             sources: folders by the variables that name them; without any it is the demo.
         """
         for file in self.folder.glob("medeval.duckdb*"):
             file.unlink()
-        return self._dbt("build", sources, "--select", self._benchmark, *KINDS)
+        return self._dbt("build", sources, "--select", self._benchmark, *KINDS, *words)
 
     def export(self, *words: Word) -> Usage:
         """Write what the models made to a new folder; words are further flags."""
@@ -79,6 +80,18 @@ class Workplace:
     def read(self, file: str) -> Any:
         """Return an exported JSON file."""
         return json.loads((self.exports / file).read_text(encoding="utf-8"))
+
+    def model_seconds(self) -> dict[str, float]:
+        """Return the seconds of each seed and model of the last build, as dbt kept them."""
+        kept = json.loads((self.folder / "target" / "run_results.json").read_text("utf-8"))
+        return {one["unique_id"].split(".")[-1]: one["execution_time"] for one in kept["results"]}
+
+    def pass_steps(self) -> dict[str, float]:
+        """Return the seconds of the steps of the pass over the largest files, on DuckDB."""
+        steps = self.folder / "steps.json"
+        function("benchmarks.event_profile:profile", self._benchmark, self.folder, steps)
+        found: dict[str, float] = json.loads(steps.read_text(encoding="utf-8"))
+        return found
 
     def _dbt(self, verb: str, sources: Mapping[str, Path], *words: Word) -> Usage:
         folders = ["--target-path", f"{self.folder}/target", "--log-path", f"{self.folder}/logs"]
