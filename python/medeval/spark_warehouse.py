@@ -120,9 +120,9 @@ class _Server:
     def cursor(self) -> Iterator[_Cursor]:
         with closing(self._connection.cursor()) as cursor:
 
-            def rows_of(sql: str) -> Iterator[Any]:
+            def rows_of(sql: str) -> Any:
                 cursor.execute(sql)
-                yield from cursor
+                return cursor
 
             yield _Cursor(rows_of)
 
