@@ -9,17 +9,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from command_server import CommandServer
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-# The process in whose forks commands run, where a run of the tests has one.
-servers: list[CommandServer] = []
-
+# Of the environment: the folder of what dbt has parsed in this run of the tests.
+PARSES = "MEDEVAL_TEST_PARSES"
+# The process in whose forks commands run; it starts with the first of them.
+server = CommandServer()
 
 # What a checkout needs to be one, for the commands that read its settings and its demo.
 _PARTS = ("dbt_project.yml", "profiles.yml", "demo", "models", "seeds", "macros", "tests")
@@ -42,7 +42,7 @@ def run_medeval(
     cwd: Path | None = None,
     code: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m medeval`.
+    """Run `python -m medeval`, in a fork unless `env` names the folder of another package.
 
     Args:
         args: the words behind it.
@@ -51,23 +51,12 @@ def run_medeval(
         code: that it must end with.
     """
     words = [*map(str, args)]
-    # A fork has the package of this checkout.
-    if servers and "PYTHONPATH" not in (env or {}):
-        done = servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
+    if "PYTHONPATH" not in (env or {}):
+        done = server.run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
     else:
         done = run_program(sys.executable, "-m", "medeval", *words, env=env, cwd=cwd)
     assert code in (None, done.returncode), done.stdout + done.stderr
     return done
-
-
-@contextmanager
-def forked_commands() -> Iterator[None]:
-    """Have the many commands of a block run in forks of one process."""
-    servers.append(CommandServer())
-    try:
-        yield
-    finally:
-        servers.pop().close()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -118,6 +107,11 @@ def run_dbt(
     done = run_program(dbt, *words, *folders, env={**warehouse, **env}, cwd=cwd)
     assert code in (None, done.returncode), done.stdout + done.stderr
     return done
+
+
+def parse_options(name: str) -> list[str]:
+    """Return options of dbt by which a parse is kept for all processes of the tests, by a name."""
+    return places_of(Path(os.environ[PARSES], name))[1]
 
 
 def places_of(folder: Path) -> tuple[dict[str, str], list[str]]:

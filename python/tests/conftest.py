@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import tempfile
 from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -15,8 +16,7 @@ from typing import Any, NoReturn
 import commands
 import pytest
 from builds import SYNTHETIC, SYNTHETIC_IV, Build, build_demo, build_floor
-from command_server import CommandServer
-from commands import PROJECT_ROOT, link_project, run_medeval
+from commands import PARSES, PROJECT_ROOT, link_project, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
 from in_process import Main, main_in
@@ -63,16 +63,16 @@ _LONG = ("test_scenarios", "test_inference_runs", "test_export_cdm", "test_synth
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw few examples, and run commands in forks, where slow tests are left out."""
-    is_fast = "not slow" in config.option.markexpr
-    settings.load_profile("fast" if is_fast else "all")
-    if is_fast:
-        commands.servers.append(CommandServer())
+    """Draw few examples where slow tests are left out; make a folder for what dbt parses."""
+    settings.load_profile("fast" if "not slow" in config.option.markexpr else "all")
+    # Workers have the environment of the process that starts them.
+    if PARSES not in os.environ:
+        os.environ[PARSES] = tempfile.mkdtemp(prefix="medeval-parses-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PARSES)))
 
 
 def pytest_unconfigure() -> None:
-    while commands.servers:
-        commands.servers.pop().close()
+    commands.server.close()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -259,7 +259,7 @@ _LONG_FOR_A_FAST_TEST = 2.0
 
 
 def _cpu_seconds() -> float:
-    return sum(os.times()[:4]) + sum(server.cpu_seconds for server in commands.servers)
+    return sum(os.times()[:4]) + commands.server.cpu_seconds
 
 
 def _counted(item: pytest.Item, phase: str) -> Generator[None]:

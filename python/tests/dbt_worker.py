@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from commands import PROJECT_ROOT, places_of
+from commands import PROJECT_ROOT, parse_options, places_of
+
+# Half of a short run is the writing of what the project was parsed to, which nobody reads.
+_OPTIONS = ("--no-use-colors", "--no-write-json")
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,11 @@ class Worker:
 
 
 @cache
-def _parsed_project(folder: str) -> tuple[Any, tuple[str, ...]]:
+def _parsed_project() -> Any:
     from dbt.cli.main import dbtRunner
 
     os.chdir(PROJECT_ROOT)
-    options = places_of(Path(folder))[1]
-    # Half of a short run is the writing of what the project was parsed to, which nobody reads.
-    options += ["--no-use-colors", "--no-write-json"]
-    return dbtRunner().invoke(["parse", *options]).result, (*options,)
+    return dbtRunner().invoke(["--quiet", "parse", *_OPTIONS, *parse_options("worker")]).result
 
 
 def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
@@ -45,10 +45,11 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
 
     # As in a new process; a retry selects nothing.
     set_selected_resources(set())
+    manifest = _parsed_project()
     os.environ.update(env)
     output = io.StringIO()
     with redirect_stdout(output):
-        manifest, options = _parsed_project(folder)
+        options = (*_OPTIONS, *places_of(Path(folder))[1])
         done = dbtRunner(manifest=manifest).invoke([*args, *options])
         # dbt puts a query of the command line into the project that it was given.
         for name in [name for name in manifest.nodes if name.startswith("sql_operation.")]:

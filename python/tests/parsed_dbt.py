@@ -8,18 +8,18 @@ only the SQL of models reads, each run compiles with its own values.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import yaml
 from command_server import CommandServer, wait_for_a_command
-from commands import PROJECT_ROOT, places_of
+from commands import PROJECT_ROOT, parse_options, places_of
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -56,7 +56,8 @@ def run_parsed(
     # The one that was used last is at the end.
     server = _servers.pop(key, None)
     if server is None:
-        server = CommandServer(__file__, str(project), target, json.dumps(read), env=parsed)
+        name = hashlib.sha256(key.encode()).hexdigest()
+        server = CommandServer(__file__, name, str(project), target, json.dumps(read), env=parsed)
         while len(_servers) >= _MOST:
             _servers.pop(next(iter(_servers))).close()
     _servers[key] = server
@@ -74,19 +75,17 @@ def close_servers() -> None:
         _servers.popitem()[1].close()
 
 
-def _serve(project: str, target: str, variables: str) -> int:
+def _serve(name: str, project: str, target: str, variables: str) -> int:
     """Parse a project, and in each fork run dbt and return its exit code."""
     from dbt.cli.main import dbtRunner
 
     os.chdir(project)
-    with TemporaryDirectory() as folder:
-        words = ["--quiet", "--no-write-json", "parse", "--target", target, "--vars", variables]
-        words += places_of(Path(folder))[1]
-        # Standard output is for the answers.
-        told = os.dup(1)
-        os.dup2(2, 1)
-        parsed = dbtRunner().invoke(words)
-        os.dup2(told, 1)
+    words = ["--quiet", "--no-write-json", "parse", "--target", target, "--vars", variables]
+    # Standard output is for the answers.
+    told = os.dup(1)
+    os.dup2(2, 1)
+    parsed = dbtRunner().invoke([*words, *parse_options(name)])
+    os.dup2(told, 1)
     if not parsed.success:
         sys.exit("the project cannot be parsed")
     wait_for_a_command()

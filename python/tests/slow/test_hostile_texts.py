@@ -82,8 +82,7 @@ def thinking(text: str) -> None:
 
 
 def complaints(text: str) -> None:
-    for status in (400, 429):
-        failure_of_response(status, {"Retry-After": text}, text, NOW, text)
+    failure_of_response(429, {"Retry-After": text}, text, NOW, text)
     told = json.dumps({"error": {"message": text, "code": text, "param": text}})
     failure_of_response(400, {}, told, NOW, "asked")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import folder_of, forked_commands, run_medeval
+from commands import folder_of, run_medeval
 from model_server import RuledEndpoint, model_server
 from playwright.sync_api import Browser
 from tables import table
@@ -28,10 +28,7 @@ def pages(
     (folder / "choices.yaml").write_text(GIVEN["choices"], encoding="utf-8")
     env = {"MEDEVAL_DUCKDB": str(asked_duckdb)}
     made: dict[str, Path] = {}
-    with (
-        forked_commands(),
-        model_server(RuledEndpoint([{"text": GIVEN["verdict"]}]).script) as server,
-    ):
+    with model_server(RuledEndpoint([{"text": GIVEN["verdict"]}]).script) as server:
         for name, row in PAGES.items():
             command, *words = row["made"].split()
             task = name.partition(":")[0]
