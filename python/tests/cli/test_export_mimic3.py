@@ -12,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from commands import contents
-from export_tables import manifest, refusal, run, warehouse_folder
+from export_tables import DATABASE, manifest, new_warehouse, refusal
+from in_process import Main
 from tables import slow_after, table
 
+pytestmark = pytest.mark.usefixtures("checkout")
+OUT = Path("out")
 # Small tables as they are published, and what is written of them.
 CASES = table("mimic3_export")
 TABLES = CASES["tables"]
@@ -26,27 +28,20 @@ NEW_BUILD = """insert into medeval.builds select * replace (4 as sequence_number
 Export = Callable[..., Path]
 
 
-@pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return warehouse_folder(tmp_path, monkeypatch)
-
-
-def fill(database: Path, sql: str = "") -> None:
+def fill(sql: str = "") -> None:
     """Make the warehouse anew, and change its tables by statements of SQL."""
-    database.unlink(missing_ok=True)
-    with duckdb.connect() as connection:
-        # Under its own name the file would hold a schema of the same name.
-        connection.execute(f"attach '{database}' as made; use made; {TABLES}; {sql}")
+    with new_warehouse() as connection:
+        connection.execute(f"{TABLES}; {sql}")
 
 
 @pytest.fixture
-def export(database: Path) -> Export:
+def export(main: Main) -> Export:
     """Fill the warehouse, export, and return the folder of all exports."""
 
-    def function(*args: str | Path, sql: str = "") -> Path:
-        fill(database, sql)
-        assert run("--out", database.parent / "out", *args) == 0
-        return database.parent / "out"
+    def function(*args: str, sql: str = "") -> Path:
+        fill(sql)
+        main("export", "--out", OUT, *args, code=0)
+        return OUT
 
     return function
 
@@ -81,39 +76,41 @@ def test_files_have_the_rows_of_the_benchmark(
 
 
 @pytest.mark.slow
-def test_a_kill_leaves_no_final_file(export: Export, database: Path) -> None:
-    fill(database)
-    out = database.parent / "out"
-    command = [sys.executable, "-c", CASES["killed"], "export", "--out", str(out)]
+def test_a_kill_leaves_no_final_file(export: Export) -> None:
+    fill()
+    command = [sys.executable, "-c", CASES["killed"], "export", "--out", OUT]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "ready\n" in iter(process.stdout.readline, "")
         process.send_signal(signal.SIGKILL)
-    left = contents(out / "mimic3")
+    left = contents(OUT / "mimic3")
     assert left
     assert all(name.startswith(".incomplete/") for name in left)
     check_manifest(export() / "mimic3")
-    assert not (out / "mimic3/.incomplete").exists()
+    assert not (OUT / "mimic3/.incomplete").exists()
 
 
-def test_failure_leaves_the_export_before(export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = export()
-    before = contents(out)
+def test_failure_leaves_the_export_before(
+    main: Main, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(export())
 
     def fail(*args: object) -> None:
         raise OSError(28, "No space left on device", "somewhere")
 
     monkeypatch.setattr("medeval.export.ExportFile.write", fail)
-    assert run("--out", out, "--order", "reference") == 2
-    assert contents(out) == before
+    main("export", "--out", OUT, "--order", "reference", code=2)
+    assert contents(OUT) == before
 
 
 @pytest.mark.parametrize("broken", slow_after(2, [1, 13, 3, 9]))
-def test_cut_rename_is_mended(export: Export, monkeypatch: pytest.MonkeyPatch, broken: int) -> None:
+def test_cut_rename_is_mended(
+    main: Main, export: Export, monkeypatch: pytest.MonkeyPatch, broken: int
+) -> None:
     folder = export("--task", "ihm", "--task", "los", "--timeseries") / "mimic3"
     foreign = folder / "length_of_stay/notes.txt"
     foreign.write_text("mine")
-    fill(folder.parents[1] / "medeval.duckdb", NEW_BUILD)
+    fill(NEW_BUILD)
     calls = 0
     rename = Path.replace
 
@@ -128,13 +125,13 @@ def test_cut_rename_is_mended(export: Export, monkeypatch: pytest.MonkeyPatch, b
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", fail)
         tasks = ("--task", "ihm", "--task", "decomp", "--task", "pheno")
-        assert run("--out", folder.parent, *tasks) == 2
+        main("export", "--out", OUT, *tasks, code=2)
     assert not (folder / "manifest.json").exists()
     # A second end before anything was renamed must not forget what the first one left.
     with monkeypatch.context() as patch:
         patch.setattr("medeval.export.ExportFolder.publish", lambda self, manifest: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run("--out", folder.parent, "--task", "multitask")
+            main("export", "--out", OUT, "--task", "multitask")
     export("--task", "pheno", sql=NEW_BUILD)
     # Files of another build go, foreign ones stay.
     assert foreign.read_text() == "mine"
@@ -148,44 +145,38 @@ def test_cut_rename_is_mended(export: Export, monkeypatch: pytest.MonkeyPatch, b
 
 
 @pytest.mark.parametrize("case", CASES["refusals"], ids=lambda case: case["says"].strip("`"))
-def test_tables_that_cannot_be_exported_are_named(
-    capsys: pytest.CaptureFixture[str], database: Path, case: dict[str, str]
-) -> None:
-    fill(database, case["sql"])
-    out = database.parent / "out"
-    assert case["says"] in refusal(capsys, "--out", out, *case.get("args", "").split())
-    assert not list(out.rglob("*.csv"))
+def test_tables_that_cannot_be_exported_are_named(main: Main, case: dict[str, str]) -> None:
+    fill(case["sql"])
+    assert case["says"] in refusal(main, "--out", OUT, *case.get("args", "").split())
+    assert not list(OUT.rglob("*.csv"))
 
 
 def test_relative_warehouse_is_looked_for_in_the_current_folder(
-    capsys: pytest.CaptureFixture[str], database: Path, monkeypatch: pytest.MonkeyPatch
+    main: Main, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = database.parent
-    (folder / "sub").mkdir()
-    database.touch()
-    monkeypatch.chdir(folder / "sub")
-    monkeypatch.setenv("MEDEVAL_DUCKDB", "medeval.duckdb")
-    assert f"but in {folder}: run the command there" in refusal(capsys)
+    DATABASE.touch()
+    (checkout / "sub").mkdir()
+    monkeypatch.chdir("sub")
+    assert f"but in {checkout}: run the command there" in refusal(main)
 
 
-def test_warehouse_in_use(capsys: pytest.CaptureFixture[str], database: Path) -> None:
-    fill(database)
-    script = f"import duckdb; c = duckdb.connect({str(database)!r}); print(1, flush=True); input()"
+def test_warehouse_in_use(main: Main) -> None:
+    fill()
+    script = f"import duckdb; c = duckdb.connect('{DATABASE}'); print(1, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        message = refusal(capsys)
+        message = refusal(main)
         process.communicate(b"\n")
     assert "in use by another process, probably dbt" in message
 
 
-def test_second_export_at_the_same_time(capsys: pytest.CaptureFixture[str], export: Export) -> None:
-    out = export()
-    descriptor = os.open(out / "mimic3", os.O_RDONLY)
+def test_second_export_at_the_same_time(main: Main, export: Export) -> None:
+    descriptor = os.open(export() / "mimic3", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        assert "Another export" in refusal(capsys, "--out", out)
+        assert "Another export" in refusal(main, "--out", OUT)
     finally:
         os.close(descriptor)

@@ -12,7 +12,7 @@ import mimic3_folder
 import psycopg
 import pytest
 from builds import SYNTHETIC
-from export_tables import warehouse_folder
+from commands import PROJECT_ROOT
 from folder_changes import change, filled
 from in_process import Main
 from mimic3_folder import write
@@ -82,14 +82,14 @@ def test_a_load_leaves_and_says_what_its_row_has(
 
 
 def test_the_dbt_variable_names_the_cohort_file(
-    tmp_path: Path, database: Database, main: Main, monkeypatch: pytest.MonkeyPatch
+    checkout: Path, database: Database, main: Main
 ) -> None:
-    folder = cdm_folder.write_folder(tmp_path / "files")
+    folder = cdm_folder.write_folder(checkout / "files")
     listed = write(folder / "list.txt", "20000001\n")
-    warehouse_folder(tmp_path, monkeypatch)
-    settings = (tmp_path / "dbt_project.yml").read_text(encoding="utf-8")
+    settings = (PROJECT_ROOT / "dbt_project.yml").read_text(encoding="utf-8")
     settings = settings.replace("cdm_cohort_file: ''", f"cdm_cohort_file: '{listed}'")
-    write(tmp_path / "dbt_project.yml", settings)
+    Path("dbt_project.yml").unlink()  # a link
+    write(checkout / "dbt_project.yml", settings)
     main("load", "mimic4", folder, code=0)
     assert names(database, "select hadm_id from cdm_note_extract.cohort_list") == ["20000001"]
 
