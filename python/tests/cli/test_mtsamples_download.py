@@ -39,12 +39,16 @@ class Repository:
     """What answers like GitHub.
 
     Attributes:
+        fetch: the command that fills the folder of the test.
+        notes: where it puts them.
         extra: entries of the list beside the notes.
         faults: what is amiss with the answers at a path, from the first request on: a status, `cut`
             or `wrong`; an answer without one is right.
         asked: how often each path was asked for.
     """
 
+    fetch: Callable[[], Done]
+    notes: Path
     extra: list[dict[str, object]] = field(default_factory=list)
     faults: dict[str, list[int | str]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
@@ -65,8 +69,9 @@ class Repository:
 
 
 @pytest.fixture
-def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
-    served = Repository()
+def repository(main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repository]:
+    words = ("load", "mtsamples", "--download", "--cache-dir", tmp_path)
+    served = Repository(lambda: main(*words), tmp_path / "txt_files")
     with web_server(served.respond) as server:
         own = {"API": f"{server.url}/api", "RAW": f"{server.url}/raw", "ATTEMPTS": 3}
         for name, value in {**own, "FIRST_WAIT": 0.001}.items():
@@ -74,107 +79,77 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
         yield served
 
 
-@pytest.fixture
-def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
-    for name in ("MEDEVAL_MTSAMPLES", "MTSAMPLES_PROCEDURES_CACHE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    return main
-
-
-@pytest.fixture
-def fetch(main: Main, tmp_path: Path) -> Callable[[], Done]:
-    """The command that fills the folder of the test."""
-    return lambda: main("load", "mtsamples", "--download", "--cache-dir", tmp_path)
-
-
-def test_all_notes_are_fetched_at_the_commit_and_only_once(
-    repository: Repository, fetch: Callable[[], Done], tmp_path: Path
-) -> None:
-    done = fetch()
+def test_all_notes_are_fetched_at_the_commit_and_only_once(repository: Repository) -> None:
+    done = repository.fetch()
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{tmp_path / 'txt_files'}: 3 notes, 3 of them fetched now.\n")
-    assert contents(tmp_path / "txt_files") == NOTES
-    path = tmp_path / "txt_files" / "Biopsy #2.txt"
+    assert done.out.startswith(f"{repository.notes}: 3 notes, 3 of them fetched now.\n")
+    assert contents(repository.notes) == NOTES
+    path = repository.notes / "Biopsy #2.txt"
     path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
-    assert "3 notes, 1 of them fetched now" in fetch().out
-    assert contents(tmp_path / "txt_files") == NOTES
-    assert "3 notes, 0 of them fetched now" in fetch().out
+    assert "3 notes, 1 of them fetched now" in repository.fetch().out
+    assert contents(repository.notes) == NOTES
+    assert "3 notes, 0 of them fetched now" in repository.fetch().out
     assert repository.asked[LIST] == repository.asked[FIRST] == 1
 
 
 def test_a_download_that_stopped_is_gone_on_with(
-    repository: Repository, fetch: Callable[[], Done], main: Main, tmp_path: Path
+    repository: Repository, main: Main, tmp_path: Path
 ) -> None:
     last = f"{RAW}Z .txt"
     repository.faults[last] = [404, 404]
-    done = fetch()
+    done = repository.fetch()
     assert (done.code, done.out) == (2, "")
     assert "Z%20.txt cannot be fetched: HTTP status 404" in done.err
-    assert set(contents(tmp_path / "txt_files")) == set(NOTES) - {"Z .txt"}
+    assert set(contents(repository.notes)) == set(NOTES) - {"Z .txt"}
     done = main("load", "mtsamples", tmp_path, code=2)
     assert "incomplete: of 3 notes it lacks 1, 'Z .txt'" in done.err
     # A folder that is named as a cache is completed.
     assert "Z%20.txt cannot be fetched" in main("load", "mtsamples", "--cache-dir", tmp_path).err
-    assert "3 notes, 1 of them fetched now" in fetch().out
+    assert "3 notes, 1 of them fetched now" in repository.fetch().out
     assert (repository.asked[LIST], repository.asked[FIRST], repository.asked[last]) == (1, 1, 3)
 
 
 @pytest.mark.parametrize(("path", "fault", "tries", "said"), GIVEN["faults"])
 def test_a_fault_that_passes_is_waited_out_and_one_that_stays_names_the_file(
-    repository: Repository,
-    fetch: Callable[[], Done],
-    tmp_path: Path,
-    path: str,
-    fault: int | str,
-    tries: int,
-    said: str,
+    repository: Repository, path: str, fault: int | str, tries: int, said: str
 ) -> None:
     place = {"list": LIST, "note": FIRST}[path]
     repository.faults[place] = [fault] * (9 if said else 2)
-    done = fetch()
+    done = repository.fetch()
     assert (done.code, repository.asked[place]) == (2 if said else 0, tries)
     if said:
         assert said in done.err
         assert quote("A & B's (x), 50%.txt") in done.err
-        assert not (tmp_path / "txt_files").exists()
+        assert not repository.notes.exists()
     else:
-        assert contents(tmp_path / "txt_files") == NOTES
+        assert contents(repository.notes) == NOTES
 
 
-@pytest.mark.parametrize(
-    ("entries", "said"),
-    [
-        *(([entry], "one that cannot be used") for entry in GIVEN["entries"]),
-        ([{**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)], "may be cut"),
-    ],
-)
+MANY = [{**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)]
+
+
+@pytest.mark.parametrize("entries", [*([entry] for entry in GIVEN["entries"]), MANY])
 def test_a_list_that_cannot_be_right_is_refused(
-    repository: Repository,
-    fetch: Callable[[], Done],
-    tmp_path: Path,
-    entries: list[dict[str, object]],
-    said: str,
+    repository: Repository, tmp_path: Path, entries: list[dict[str, object]]
 ) -> None:
     repository.extra += entries
-    done = fetch()
+    done = repository.fetch()
     assert done.code == 2
     assert f"{PINNED[1]}?ref={PINNED[2]} cannot be fetched: " in done.err
-    assert said in done.err
+    assert ("may be cut" if entries is MANY else "one that cannot be used") in done.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_notes_of_another_download_are_completed_and_others_named(
-    repository: Repository, fetch: Callable[[], Done], tmp_path: Path
-) -> None:
+def test_notes_of_another_download_are_completed_and_others_named(repository: Repository) -> None:
     """A cache without a list is what another program left, perhaps in the midst of it."""
-    notes = tmp_path / "txt_files"
+    notes = repository.notes
     notes.mkdir()
     (notes / "Biopsy #2.txt").write_bytes(NOTES["Biopsy #2.txt"])
     (notes / "Z .txt").write_bytes(b"half")
-    assert "3 notes, 2 of them fetched now" in fetch().out
-    assert contents(tmp_path / "txt_files") == NOTES
+    assert "3 notes, 2 of them fetched now" in repository.fetch().out
+    assert contents(notes) == NOTES
     (notes / "mine.txt").write_bytes(b"PLAN: x")
-    assert "not of the download (1, 'mine.txt' among" in fetch().err
+    assert "not of the download (1, 'mine.txt' among" in repository.fetch().err
 
 
 @pytest.mark.parametrize("place", ["flag", "variable", "default"])
