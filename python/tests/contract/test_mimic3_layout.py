@@ -41,16 +41,6 @@ def golden(shared: Path) -> Path:
     return shared / "golden" / "mimic3_demo"
 
 
-def hours(lines: list[str]) -> list[float]:
-    return [float(line.split(",", 1)[0]) for line in lines]
-
-
-def cut(lines: list[str], end: float) -> list[str]:
-    """Return the lines inside the window of a task."""
-    charted = zip(lines, hours(lines), strict=True)
-    return [line for line, hour in charted if -EPSILON < hour < end + EPSILON]
-
-
 def examples(reader: Reader) -> list[Example]:
     return [reader.read_example(index) for index in range(reader.get_number_of_examples())]
 
@@ -73,58 +63,32 @@ def test_the_published_readers_read_every_example(layout: Path, task: str) -> No
     assert READERS[task](layout / task / "test").get_number_of_examples() == test
 
 
-def test_mortality_sees_nothing_of_the_time_after_48_hours(layout: Path) -> None:
-    folder = layout / "in-hospital-mortality/train"
-    longer = []
-    for example in examples(READERS["in-hospital-mortality"](folder)):
-        subject, episode = example["name"].split("_", 1)
-        lines = (layout / "root/train" / subject / episode).read_text().splitlines()[1:]
-        longer.append(hours(lines)[-1] > 48)
-        assert (folder / example["name"]).read_text().splitlines()[1:] == cut(lines, 48.0)
-    # A stay of the task lasts that long, so that its whole episode tells of the time after.
-    assert sum(longer) > len(longer) * 0.9
+@pytest.mark.parametrize("task", READERS)
+def test_no_task_sees_what_comes_after_its_window(layout: Path, task: str) -> None:
+    # Of other tasks a listfile leaves out stays that are too short for an hourly sample.
+    of_stays = task if task == "in-hospital-mortality" else "phenotyping"
+    goes_on = []
+    for partition in ("train", "test"):
+        listed = examples(READERS[of_stays](layout / of_stays / partition))
+        paths = {path.name: path for path in (layout / task / partition).glob("*_timeseries.csv")}
+        assert paths.keys() == {example["name"] for example in listed}
+        for example in listed:
+            subject, episode = example["name"].split("_", 1)
+            lines = (layout / "root" / partition / subject / episode).read_text().splitlines()[1:]
+            end = example["t"] + EPSILON
+            seen = [line for line in lines if -EPSILON < float(line.partition(",")[0]) < end]
+            assert paths[example["name"]].read_text().splitlines()[1:] == seen
+            goes_on.append(seen[-1] != lines[-1])
+    # A stay of mortality lasts longer, so that its whole episode tells of the time after.
+    assert task != "in-hospital-mortality" or sum(goes_on) > len(goes_on) * 0.9
 
 
 # Against what the benchmark's own programs made of the MIMIC-III demo
 
 
-@pytest.fixture(scope="module")
-def whole(golden: Path) -> dict[str, list[str]]:
-    """The lines of each whole episode, by the name of its stay."""
-    found: dict[str, list[str]] = defaultdict(list)
-    with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
-        next(file)
-        for line in file:
-            subject, episode, cells = line.rstrip("\n").split(",", 2)
-            found[f"{subject}_episode{episode}_timeseries.csv"].append(cells)
-    return found
-
-
 def golden_rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("task", READERS)
-def test_series_are_the_golden_ones_cut(
-    golden: Path, demo_layout: Path, whole: dict[str, list[str]], task: str
-) -> None:
-    stays = {row["ICUSTAY_ID"]: row for row in golden_rows(golden / "all_stays.csv")}
-    los = {
-        f"{row['subject_id']}_episode{row['episode']}_timeseries.csv": 24.0
-        * float(stays[row["icustay_id"]]["LOS"])
-        for row in golden_rows(golden / "episodes.csv")
-    }
-    # Whether a stay has a series is in no listfile where it is too short for an hourly sample.
-    is_whole = task != "in-hospital-mortality"
-    listing = golden / ("phenotyping" if is_whole else "in_hospital_mortality")
-    for partition in ("train", "test"):
-        folder = demo_layout / task / partition
-        listed = {row["stay"] for row in golden_rows(listing / partition / "listfile.csv")}
-        assert listed == {path.name for path in folder.glob("*_timeseries.csv")}
-        for name in listed:
-            expected = cut(whole[name], los[name] if is_whole else 48.0)
-            assert (folder / name).read_text().splitlines()[1:] == expected, name
 
 
 @pytest.mark.parametrize("task", READERS)
@@ -144,9 +108,13 @@ def test_episode_files_equal_the_golden_samples(golden: Path, demo_layout: Path)
         assert written.read_bytes() == sample.read_bytes()
 
 
-def test_every_episode_file_agrees_with_the_golden_tables(
-    golden: Path, demo_layout: Path, whole: dict[str, list[str]]
-) -> None:
+def test_every_episode_agrees_with_the_golden_tables(golden: Path, demo_layout: Path) -> None:
+    whole: dict[tuple[str, str], list[str]] = defaultdict(list)
+    with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
+        next(file)
+        for line in file:
+            subject, episode, cells = line.rstrip("\n").split(",", 2)
+            whole[subject, f"episode{episode}"].append(cells)
     stays = {row["ICUSTAY_ID"]: row for row in golden_rows(golden / "all_stays.csv")}
     codes: dict[str, set[str]] = defaultdict(set)
     lettered = set()
@@ -156,10 +124,7 @@ def test_every_episode_file_agrees_with_the_golden_tables(
             lettered.add(row["SUBJECT_ID"])
     (sample,) = golden_rows(golden / "timeseries_samples/10006_episode1.csv")
     columns = {name: name.removeprefix("Diagnosis ") for name in sample if "Diagnosis" in name}
-    paths = [
-        *demo_layout.glob("root/*/*/episode?.csv"),
-        *demo_layout.glob("root/*/*/episode??.csv"),
-    ]
+    paths = list(demo_layout.glob("root/*/*/episode*[0-9].csv"))
     assert len(paths) == 114
     with_flags = 0
     for path in paths:
@@ -169,7 +134,9 @@ def test_every_episode_file_agrees_with_the_golden_tables(
         names = ("Age", "Length of Stay", "Mortality")
         assert [episode[name] for name in names] == [stay["AGE"], stay["LOS"], stay["MORTALITY"]]
         assert episode["Gender"] == {"F": "1", "M": "2"}[stay["GENDER"]]
-        lines = whole[f"{path.parent.name}_{path.stem}_timeseries.csv"]
+        lines = whole[path.parent.name, path.stem]
+        series = path.with_name(f"{path.stem}_timeseries.csv")
+        assert series.read_text().splitlines()[1:] == lines
         for variable, column in (("Height", 10), ("Weight", 16)):
             charted = (line.split(",")[column] for line in lines)
             assert episode[variable] == next(filter(None, charted), "")
