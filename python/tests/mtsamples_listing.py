@@ -15,11 +15,7 @@ def listed(name: str, content: bytes) -> dict[str, Any]:
     return {"name": name, "size": len(content), "sha": hashlib.sha1(blob).hexdigest()}
 
 
-def write_listing(
-    cache: Path,
-    texts: Mapping[str, str],
-    origin: tuple[str, str, str] = ("owner/name", "folder", "commit"),
-) -> None:
+def write_listing(cache: Path, texts: Mapping[str, str], origin: tuple[str, str, str]) -> None:
     """Write the list of a repository, a folder in it and a commit."""
     files = [listed(name, text.encode()) for name, text in texts.items()]
     about = dict(zip(("repository", "folder", "commit"), origin, strict=True))

@@ -13,7 +13,7 @@ import pytest
 from commands import contents
 from dbt_worker import Worked, Worker
 from in_process import Done, Main
-from mtsamples_listing import listed, write_listing
+from mtsamples_listing import listed
 from tables import table
 from web_server import Page, web_server
 
@@ -150,26 +150,6 @@ def test_notes_of_another_download_are_completed_and_others_named(repository: Re
     assert contents(notes) == NOTES
     (notes / "mine.txt").write_bytes(b"PLAN: x")
     assert "not of the download (1, 'mine.txt' among" in repository.fetch().err
-
-
-@pytest.mark.parametrize("place", ["flag", "variable", "default"])
-def test_a_whole_cache_is_that_of_the_flag_the_variable_or_the_default(
-    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
-) -> None:
-    cache = tmp_path / ".cache" / "mtsamples_procedures" if place == "default" else tmp_path / "own"
-    (cache / "txt_files").mkdir(parents=True)
-    for name, content in NOTES.items():
-        (cache / "txt_files" / name).write_bytes(content)
-    write_listing(cache, {name: content.decode() for name, content in NOTES.items()}, PINNED)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    if place == "variable":
-        monkeypatch.setenv("MTSAMPLES_PROCEDURES_CACHE_DIR", "~/own")
-    flags = ["--cache-dir", cache] if place == "flag" else []
-    done = main("load", "mtsamples", "--download", *flags)
-    # Nothing is asked for: there is no server.
-    assert (done.code, done.err) == (0, "")
-    assert "3 notes, 0 of them fetched now" in done.out
-    assert f"Name {cache} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.out
 
 
 def test_a_run_fills_a_cache_that_is_empty(

@@ -32,15 +32,15 @@ def api_runner(url: str, folder: Path, **given: Any) -> ModelRunner:
     return runner
 
 
-def run(
-    respond: Respond | WebServer, folder: Path, size: int = 2, **given: Any
-) -> tuple[list[Any], WebServer]:
+def outputs_of(url: str, folder: Path, size: int, **given: Any) -> list[Any]:
+    runner = api_runner(url, folder, **given)
+    return runner.run_model("m", ROWS, batch_size=size, data_class="open")
+
+
+def run(respond: Respond, folder: Path, size: int = 2, **given: Any) -> tuple[list[Any], WebServer]:
     """Run all rows against a server of their own; return the outputs and the server."""
-    if isinstance(respond, WebServer):
-        runner = api_runner(respond.url, folder, **given)
-        return runner.run_model("m", ROWS, batch_size=size, data_class="open"), respond
     with web_server(respond) as server:
-        return run(server, folder, size, **given)
+        return outputs_of(server.url, folder, size, **given), server
 
 
 def labels(*numbers: int) -> list[Any]:
@@ -102,7 +102,7 @@ def test_what_all_meet_stops_the_run(tmp_path: Path, page: Row, asked: int, reas
 def test_no_connection_and_no_reply_in_time_are_told_apart(tmp_path: Path) -> None:
     outputs, server = run(lambda *_: Page(seconds=1.0), tmp_path, size=5, timeout=0.1)
     assert outputs[0]["error"]["type"] == "timeout"
-    outputs, _ = run(server, tmp_path, size=5, max_retries=1)
+    outputs = outputs_of(server.url, tmp_path, 5, max_retries=1)
     assert outputs[0]["error"]["type"] == "connection"
     assert outputs[0]["error"]["attempts"] == 2
 
@@ -119,7 +119,7 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
 
     with web_server(echoes) as server:
         given = {"api_key": key, "headers": {"X-Secret": key}}
-        outputs, _ = run(server, tmp_path, **given)
+        outputs = outputs_of(server.url, tmp_path, 2, **given)
         runner = api_runner(server.url, tmp_path, **given)
         told = repr(
             runner.load_model({"name": "n", "type": "api", "endpoint": server.url, **given})
@@ -134,5 +134,6 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
 def test_what_cannot_be_posted_is_an_error_at_once(tmp_path: Path) -> None:
     runner = api_runner("http://127.0.0.1:9/x", tmp_path)
     refused("takes no options: top_p", runner.run_model, "m", ROWS, top_p=1, error=ValueError)
-    with pytest.raises(ValueError, match="cannot be posted as JSON"):
-        runner.run_model("m", [{"value": float("nan")}], data_class="open")
+    rows = [{"value": float("nan")}]
+    said = "cannot be posted as JSON"
+    refused(said, runner.run_model, "m", rows, data_class="open", error=ValueError)
