@@ -10,7 +10,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from commands import contents
@@ -23,24 +22,16 @@ SVG = "{http://www.w3.org/2000/svg}"
 COLUMN_MM, DOTS_PER_INCH = 89, 600
 GIVEN = table("report_figures")
 DRAWN = GIVEN["drawn"]
+INPUTS = Path(__file__).with_name("inputs")
+SHORT = dict(zip(DRAWN, ("ihm", "decomp", "los", "pheno"), strict=True))
 
 
 def scored(main: Main, task: str) -> Path:
-    """Write predictions and their truth, score them in a run's folder, and return it."""
-    count, drawn, folder = 400, np.random.default_rng(7), Path(f"run_{task}")
-    rows = pd.DataFrame({"stay": [f"{stay}_episode1_timeseries.csv" for stay in range(count)]})
-    if task != "in_hospital_mortality":
-        rows["period_length"] = 5 + np.arange(count) % 40
-    labels = 25 if task == "phenotyping" else 1
-    kinds = ("y_true", "prediction") if labels == 1 else ("label_{}", "pred_{}")
-    truths, names = ([kind.format(number + 1) for number in range(labels)] for kind in kinds)
-    truth = drawn.binomial(1, 0.4, (count, labels))
-    guess = np.clip(drawn.normal(0.3 + 0.4 * truth, 0.25), 0, 1)
-    if task == "length_of_stay":
-        truth, guess = drawn.integers(0, 400, (count, 1)), drawn.random((count, 1)) * 400
-    rows[truths] = truth
-    rows.to_csv("list.csv", index=False)
-    rows[names] = guess
+    """Score predictions of 400 stays, drawn from those of an input, in a run's folder."""
+    folder, few = Path(f"run_{task}"), pd.read_csv(INPUTS / f"{SHORT[task]}_a.csv")
+    rows = few.sample(400, replace=True, random_state=7)
+    rows["stay"] = [f"{number}_episode1_timeseries.csv" for number in range(400)]
+    rows.filter(regex="^(?!pred)").to_csv("list.csv", index=False)
     folder.mkdir()
     rows.to_csv(folder / "predictions.csv", index=False)
     given = "--task", task, folder, "--test_listfile", "list.csv", "--n-iters", "50"
