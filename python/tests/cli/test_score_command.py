@@ -229,28 +229,19 @@ def test_doctor_finds_a_scorer_that_is_wrong(main: Main, monkeypatch: pytest.Mon
     assert "NOT  in_hospital_mortality: the truth must score the best value" in done.out
 
 
-def predicted(main: Main, task: str) -> tuple[Path, Path]:
-    """Export the demo's listfile of a task and write predictions of its rows."""
-    main("export", "--task", task, code=0)
-    (listfile,) = Path("exports").rglob("test/listfile.csv")
-    rows = pd.read_csv(listfile)
-    keys = 1 + ("period_length" in rows)
-    count = rows.shape[1] - keys
-    kinds = ("prediction", "y_true") if count == 1 else ("pred_{}", "label_{}")
-    names, truths = ([kind.format(number + 1) for number in range(count)] for kind in kinds)
-    rows.columns = [*rows.columns[:keys], *truths]
-    highest = 100 if task == "los" else 1
-    rows[names] = np.random.default_rng(5).random((len(rows), count)) * highest
-    rows.to_csv("prediction.csv", index=False)
-    return listfile, Path("prediction.csv")
-
-
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("task", TASKS)
 def test_the_truth_of_the_warehouse_is_the_exported_listfile(task: str, main: Main) -> None:
-    listfile, prediction = predicted(main, task)
-    found = scored(main, task, prediction, "--n-iters", "2")
-    named = scored(main, task, prediction, "--n-iters", "2", "--listfile", listfile)
+    main("export", "--task", task, code=0)
+    (listfile,) = Path("exports").rglob("test/listfile.csv")
+    columns = pd.read_csv(INPUTS / f"{task}_a.csv", nrows=0)
+    names, truths = (list(columns.filter(regex=one)) for one in ("^pred", "^(y_true|label)"))
+    rows = pd.read_csv(listfile)
+    rows.columns = [*rows.columns[: -len(truths)], *truths]
+    rows[names] = np.random.default_rng(5).random((len(rows), len(names)))
+    rows.to_csv("prediction.csv", index=False)
+    found = scored(main, task, Path("prediction.csv"), "--n-iters", "2")
+    named = scored(main, task, Path("prediction.csv"), "--n-iters", "2", "--listfile", listfile)
     about = found.pop("meta")["inputs"]["listfile"]
     named.pop("meta")
     assert found == named
