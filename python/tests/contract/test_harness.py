@@ -23,7 +23,7 @@ from harness_runs import (
     questions,
     right_below,
 )
-from tables import at, refused, table
+from tables import at, table
 
 from medeval.errors import UserError
 from medeval.evaluation.harness import EvaluationHarness
@@ -86,13 +86,6 @@ def test_a_report_has_what_its_line_says(row: Row, tmp_path: Path) -> None:
         report.validate_against_tasks({task.task_id: task for task in tasks})
 
 
-def test_an_output_that_json_cannot_say_is_an_error(tmp_path: Path) -> None:
-    model = Model(lambda row: {"answer": object() if number_of(row) else "0"})
-    result = result_of(tmp_path, model, questions(2))
-    assert result.metadata["item_outcomes"] == ["answered", "errored"]
-    json.loads(result.to_json())
-
-
 def test_a_failed_task_has_no_scores_and_no_part_in_any_mean(tmp_path: Path) -> None:
     (tmp_path / "torn.yaml").write_text("a: [", encoding="utf-8")
     odd, rows = questions(1, "odd"), questions(1, "rows")
@@ -146,7 +139,8 @@ def test_mistakes_come_before_calls(tmp_path: Path, options: Row, error: str, me
     given["task_ids"] = [ref.replace("copy", f"{tmp_path}/copy") for ref in given["task_ids"]]
     runner = ModelRunner()
     runner.load_model("mine", "interface", model=model)
-    tasks = [questions(2), questions(2, "odd", metrics=["acuracy"])]
+    several = questions(2, "several", metrics=["accuracy", "brier", "readability"])
+    tasks = [questions(2), questions(2, "odd", metrics=["acuracy"]), several]
     with pytest.raises((UserError, FileNotFoundError), match=re.escape(message)) as caught:
         harness_for(tmp_path, *tasks, runner=runner).evaluate(**given)
     assert type(caught.value).__name__ == error
@@ -249,14 +243,6 @@ def test_what_a_model_raises_is_not_quoted_for_a_task_that_is_not_open(
         report = evaluate(tmp_path, always({}), [questions(2, data_class=data_class)])
         assert report.detailed_results[0].metadata["error"]["type"] == "RuntimeError"
         assert (SECRET_TEXT in report.to_json()) == quoted
-
-
-@pytest.mark.parametrize(("options", "message"), TABLES["averages"])
-def test_impossible_averages_come_before_calls(options: Row, message: str, tmp_path: Path) -> None:
-    model = always({"answer": "0"})
-    task = questions(2, metrics=["accuracy", "brier", "readability"])
-    refused(message, evaluate, tmp_path, model, [task], **options)
-    assert model.asked == []
 
 
 def test_the_interval_of_a_mean_is_that_of_items_drawn_within_tasks(tmp_path: Path) -> None:
