@@ -126,11 +126,6 @@ def _umask() -> None:
 
 
 @pytest.fixture(scope="session")
-def project_root() -> Path:
-    return PROJECT_ROOT
-
-
-@pytest.fixture(scope="session")
 def shared() -> Path:
     folder = Path(os.environ.get("MEDEVAL_SHARED") or PROJECT_ROOT.parent / "shared")
     if not folder.is_dir():

@@ -86,12 +86,6 @@ def test_a_record_that_says_what_it_may_not_is_refused_by_field(
     assert "sk-is-a-key" not in done.err
 
 
-@pytest.mark.parametrize("command", ["run --resume", "judge"])
-def test_the_record_as_it_is_is_read(command: str, tmp_path: Path, main: Main) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(TABLES["record"]), encoding="utf-8")
-    assert "is not the record" not in main(*command.split(), tmp_path).err
-
-
 def test_ctrl_c_within_an_import_ends_as_elsewhere(tmp_path: Path) -> None:
     """Python ends by the signal itself where a text that it runs, as for a dataclass, is hit."""
     model = tmp_path / "model.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import contents
+from commands import PROJECT_ROOT, contents
 from in_process import Main
 
 PARTS = ["dbt_project.yml", "demo", "macros", "models", "profiles.yml", "seeds", "tests"]
@@ -15,11 +15,11 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path, project_root: Path) -> None:
+def test_a_new_folder_gets_the_project(main: Main, tmp_path: Path) -> None:
     done = main("init", tmp_path / "my study", code=0)
     made = tmp_path / "my study"
     assert names_in(made) == PARTS
-    kept = [project_root / part for part in PARTS]
+    kept = [PROJECT_ROOT / part for part in PARTS]
     expected = {part.name: part.read_bytes() for part in kept if part.is_file()}
     for part in kept:
         expected |= {f"{part.name}/{name}": data for name, data in contents(part).items()}

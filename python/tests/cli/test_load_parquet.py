@@ -10,16 +10,10 @@ from pathlib import Path
 
 import duckdb
 import mimic3_folder
-import pytest
 from commands import PROJECT_ROOT
 from in_process import Main
 
 COHORT = "10000032\n10000033\n"
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    return mimic3_folder.write_folder(tmp_path / "mimic3")
 
 
 def cells(parquet: Path) -> tuple[list[str], Counter[tuple[str | None, ...]]]:
@@ -48,7 +42,8 @@ def test_every_cell_is_written(tmp_path: Path, main: Main) -> None:
     assert listed["hadm_id"] == tuple(COHORT.split())
 
 
-def test_nothing_is_left_of_a_load_that_stops(tmp_path: Path, source: Path, main: Main) -> None:
+def test_nothing_is_left_of_a_load_that_stops(tmp_path: Path, main: Main) -> None:
+    source = mimic3_folder.write_folder(tmp_path / "mimic3")
     (file,) = source.glob("*[oO][uU][tT][pP][uU][tT]*")
     file.write_bytes(file.read_bytes()[:-1])  # the last line has no end
     done = main("load", "mimic3", source, "--to", "parquet", tmp_path / "out")

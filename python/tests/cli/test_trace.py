@@ -7,7 +7,6 @@ import gzip
 import html
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,11 @@ from commands import PROJECT_ROOT, folder_in
 from in_process import Done, Main
 
 DEMO = PROJECT_ROOT / "demo" / "mimic4"
-Trace = Callable[..., Done]
 
 
 def source_rows(table: str) -> list[dict[str, str]]:
     with gzip.open(DEMO / f"{table}.csv.gz", "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.fixture
-def trace(demo_cdm: Build, monkeypatch: pytest.MonkeyPatch, main: Main) -> Trace:
-    demo_cdm.use(monkeypatch)
-    return lambda *words: main("trace", *words)
 
 
 @pytest.fixture
@@ -57,12 +49,13 @@ def rows_of(done: Done) -> dict[str, list[dict[str, Any]]]:
     "mode", ["--extended", pytest.param("--first-only", marks=pytest.mark.slow)]
 )
 def test_a_case_is_traced_to_what_its_export_shows(
-    demo_cdm: Build, asked_export: Path, trace: Trace, run: Any, mode: str
+    demo_cdm: Build, asked_export: Path, main: Main, run: Any, mode: str
 ) -> None:
     export = asked_export if mode == "--extended" else demo_cdm.export(mode)
     case = next(one for one in read_cases(export) if len(one["microbiology_events"]) > 1)
     folder = run(export, case)
-    done = trace(folder, str(case["hadm_id"]), "--exports", export.parent, "--json")
+    words = ("trace", folder, str(case["hadm_id"]), "--exports", export.parent)
+    done = main(*words, "--json")
     rows = rows_of(done)
     assert done.err == ""
     shown = sorted(one["labevent_id"] for one in case["lab_results"])
@@ -82,7 +75,7 @@ def test_a_case_is_traced_to_what_its_export_shows(
     content = json.loads(done.out)
     assert content["build"]["invocation_id"] == told["build"]["invocation_id"]
     assert content["scores"][0].keys() > {"Diagnosis", "Laboratory Tests"}
-    screen = trace(folder, str(case["hadm_id"]), "--exports", export.parent)
+    screen = main(*words)
     assert f"{len(shown)}" in screen.out
     # Keys, and no text of a note.
     assert case["history_of_present_illness"][:40] not in done.out + screen.out

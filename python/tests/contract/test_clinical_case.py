@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import read_cases
 from in_process import Main
 from tables import changed, table
 
@@ -54,9 +54,7 @@ def test_a_fault_is_named_without_patients_text(
 @pytest.mark.parametrize("name", ["cdm_synth", "cdm_real"])
 @pytest.mark.parametrize("mode", ["default", "extended"])
 def test_a_golden_case_is_written_as_it_was_read(shared: Path, name: str, mode: str) -> None:
-    path = shared / "golden" / name / f"reference_{mode}.json.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        golden = json.load(file)["cases"]
+    golden = read_cases(shared / "golden" / name / f"reference_{mode}.json.gz")
     assert golden
     for case in golden:
         found = read(case)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import PROJECT_ROOT
 from judging_runs import GOOD, function_judge, judging, subjects, verdict
 from tables import table
 
@@ -113,10 +114,8 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
     assert (report["exit_code"], report["warnings"]) == (0, [])
 
 
-def test_the_example_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project_root: Path
-) -> None:
-    page = (project_root / "docs" / "judging.md").read_text(encoding="utf-8")
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (PROJECT_ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
