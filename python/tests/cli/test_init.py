@@ -54,9 +54,6 @@ def test_a_full_disk_leaves_nothing(
     if there:
         folder.mkdir()
     monkeypatch.setattr(Path, "rename", full)
-    done = main("init", folder)
-    assert (done.code, done.err) == (
-        2,
-        f"medeval: {folder} cannot be written: No space left on device.\n",
-    )
+    done = main("init", folder, code=2)
+    assert done.err == f"medeval: {folder} cannot be written: No space left on device.\n"
     assert list(tmp_path.rglob("*")) == ([folder] if there else [])

@@ -8,7 +8,6 @@ import struct
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -39,28 +38,17 @@ def scored(main: Main, task: str) -> Path:
     return folder
 
 
-def plots_in(folder: Path) -> list[dict[str, Any]]:
-    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    plots = report["detailed_results"][0]["metadata"]["plots"]
-    assert isinstance(plots, list)
-    return plots
-
-
 def texts_of(svg: Path) -> list[str]:
     root = ET.fromstring(svg.read_bytes())
     assert root.tag == f"{SVG}svg"
     return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
 
 
-def report_file(path: Path) -> Path:
-    """Write a report of one task by hand."""
-    return write_report(path, "m", "t", **GIVEN["report"])
-
-
 @pytest.mark.parametrize("task", DRAWN)
 def test_a_score_describes_the_plots_that_its_task_calls_for(task: str, main: Main) -> None:
     folder = scored(main, task)
-    plots = plots_in(folder)
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    plots = report["detailed_results"][0]["metadata"]["plots"]
     assert [plot["name"] for plot in plots] == DRAWN[task]
     for plot in plots:
         counts = [*plot.get("n", []), *(one for row in plot.get("cells", []) for one in row)]
@@ -91,7 +79,7 @@ def test_figures_are_written_in_three_forms_as_wide_as_a_column(task: str, main:
 
 @pytest.mark.slow
 def test_figures_have_the_same_bytes_each_time_and_are_for_the_owner(main: Main) -> None:
-    file = report_file(Path("one.json"))
+    file = write_report(Path("one.json"), "m", "t", **GIVEN["report"])
     for folder in ("first", "again"):
         main("report", file, "--out", f"{folder}.md", "--figures", folder, code=0)
     found = contents(Path("first"))
@@ -116,7 +104,7 @@ def test_names_are_drawn_as_they_are_and_hidden_groups_without_a_value(main: Mai
 
 
 def test_figures_without_matplotlib_say_so(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = report_file(Path("one.json"))
+    file = write_report(Path("one.json"), "m", "t", **GIVEN["report"])
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = main("report", file, "--out", "one.html", "--figures", "figures", code=2)
     assert "pip install 'medeval[plots]'" in done.err

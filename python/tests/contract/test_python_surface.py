@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,8 @@ import medeval
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    asked = json.loads((PROJECT_ROOT / "demo" / "yier" / "questions.json").read_bytes())
-    questions = tmp_path / "questions.json"
-    questions.write_text(json.dumps([{**one, "data_class": "open"} for one in asked]))
-    monkeypatch.setenv("MEDEVAL_YIER", str(questions))
+    shutil.copy(PROJECT_ROOT / "python" / "tests" / "cli" / "inputs" / "questions.json", tmp_path)
+    monkeypatch.setenv("MEDEVAL_YIER", "questions.json")
     return tmp_path
 
 
@@ -32,7 +31,7 @@ def test_evaluate_keeps_a_run_that_runs_and_scores_show(here: Path) -> None:
     assert found[["run", "task", "model", "headline"]].to_numpy().tolist() == [
         [run.name, "yier", "demo", "f1"]
     ]
-    assert found["asked"].tolist() == found["answered"].tolist() == [49]
+    assert found["asked"].tolist() == found["answered"].tolist() == [8]
     rows = medeval.scores(run).set_index("metric")
     assert rows["value"].to_dict() == report.task_scores["yier"]
     assert rows.loc["f1", "is_headline"]
@@ -57,10 +56,8 @@ def test_a_function_answers_with_options_and_a_limit(here: Path) -> None:
 
 
 def test_credentialed_text_goes_to_no_function_that_is_not_declared(here: Path) -> None:
-    asked = json.loads((here / "questions.json").read_bytes())
-    (here / "questions.json").write_text(
-        json.dumps([{**one, "data_class": "credentialed"} for one in asked])
-    )
+    questions = here / "questions.json"
+    questions.write_text(questions.read_text().replace('"open"', '"credentialed"'))
 
     def never(messages: object) -> str:
         raise AssertionError("it was asked")
