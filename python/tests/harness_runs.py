@@ -76,16 +76,12 @@ def right_below(limit: int) -> Model:
     )
 
 
-def registry_of(*tasks: MedicalTask) -> TaskRegistry:
+def harness_for(folder: Path, *tasks: MedicalTask, **options: Any) -> EvaluationHarness:
     registry = TaskRegistry(bundled_tasks_dir())
     for task in tasks:
         registry.register(task)
-    return registry
-
-
-def harness_for(folder: Path, *tasks: MedicalTask, **options: Any) -> EvaluationHarness:
     given = {"results_dir": folder / "results", "runner": ModelRunner(folder=folder), "draws": 50}
-    return EvaluationHarness(registry=registry_of(*tasks), **{**given, **options})
+    return EvaluationHarness(registry=registry, **{**given, **options})
 
 
 def evaluate(

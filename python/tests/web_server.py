@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
@@ -79,11 +79,9 @@ class _Handler(QuietHandler):
     do_POST = do_GET  # noqa: N815 - the name is the base class's
 
 
-@contextmanager
-def web_server(respond: Callable[[str, Any], Page]) -> Iterator[WebServer]:
+def web_server(respond: Callable[[str, Any], Page]) -> AbstractContextManager[WebServer]:
     """Run a server for the length of a block."""
-    with serving(WebServer(respond)) as server:
-        yield server
+    return serving(WebServer(respond))
 
 
 @contextmanager

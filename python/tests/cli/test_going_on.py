@@ -14,15 +14,14 @@ from tables import changed, table
 
 QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
+# Where nobody listens; the folder of the runs comes next.
+ASKED = "run --task yier --model m --base-url http://127.0.0.1:1/v1 --out".split()
 
 
 def begun(folder: Path, main: Main) -> Path:
     """Begin a run of which nothing is asked."""
-    main(
-        "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
-        folder / "runs", "--questions", QUESTIONS, "--export-prompts", folder / "batch.jsonl",
-        code=0,
-    )  # fmt: skip
+    given = ("--questions", QUESTIONS, "--export-prompts", folder / "batch.jsonl")
+    main(*ASKED, folder / "runs", *given, code=0)
     (made,) = (folder / "runs").iterdir()
     return made
 
@@ -66,10 +65,8 @@ def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.M
 
 def test_a_line_of_a_batch_that_is_nested_without_end_is_named(tmp_path: Path, main: Main) -> None:
     (tmp_path / "deep.jsonl").write_text("[" * 100_000 + "\n")
-    done = main(
-        "run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out",
-        tmp_path / "runs", "--import-answers", tmp_path / "deep.jsonl", code=2,
-    )  # fmt: skip
+    answers = ("--import-answers", tmp_path / "deep.jsonl")
+    done = main(*ASKED, tmp_path / "runs", *answers, code=2)
     assert "deep.jsonl, line 1: not a line of a batch" in done.err
     assert not (tmp_path / "runs").exists()
 

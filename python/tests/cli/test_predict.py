@@ -14,8 +14,7 @@ from builds import Build
 from in_process import Main
 from tables import slow_after
 
-HOURLY = ("decompensation", "length_of_stay")
-NAMES = ("in_hospital_mortality", *HOURLY, "phenotyping")
+NAMES = ("in_hospital_mortality", "decompensation", "length_of_stay", "phenotyping")
 Rows = list[dict[str, str]]
 # The rows that a command predicts from a build, and the run's folder.
 Predict = Callable[..., tuple[Path, Rows]]

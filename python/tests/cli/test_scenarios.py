@@ -18,12 +18,12 @@ from scenario_runner import Runner, Scenario, scenarios
 
 RECORDS = PROJECT_ROOT / "python" / "tests" / "golden" / "scenarios"
 SCENARIOS = scenarios()
-SLOW = {True: [pytest.mark.slow], False: []}
 _SHOWN = 40
 
 
 @pytest.mark.parametrize(
-    "scenario", [pytest.param(one, id=one.name, marks=SLOW[one.slow]) for one in SCENARIOS]
+    "scenario",
+    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * one.slow) for one in SCENARIOS],
 )
 def test_a_scenario_does_what_was_recorded(
     scenario: Scenario,

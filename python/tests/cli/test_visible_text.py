@@ -17,12 +17,6 @@ from medeval.models import EvaluationResult
 NAMES, FORMULAS = table("visible_text").values()
 
 
-@pytest.fixture
-def main(main: Main, monkeypatch: pytest.MonkeyPatch) -> Main:
-    monkeypatch.setenv("COLUMNS", "400")
-    return main
-
-
 def acts(text: str) -> bool:
     """Tell whether a character in the text acts on what shows it."""
     return any(
@@ -44,7 +38,10 @@ def written(main: Main, folder: Path, model: str, count: int, suffix: str) -> st
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_the_terminal_shows_names_as_text(name: str, tmp_path: Path, main: Main) -> None:
+def test_the_terminal_shows_names_as_text(
+    name: str, tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     # A sentence, and a table whose cell is a name.
     done = main("run", "--task", "yier", "--questions", f"{name}.json", code=2)
     assert not acts(done.err)
