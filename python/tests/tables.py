@@ -73,14 +73,9 @@ def slow_after(count: int, values: Iterable[Any]) -> list[Any]:
 
     A tuple holds the values of several arguments, as pytest has it.
     """
-    first, rest = (values := list(values))[:count], values[count:]
-    return [
-        *first,
-        *(
-            pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
-            for value in rest
-        ),
-    ]
+    given = [value if isinstance(value, tuple) else (value,) for value in values]
+    slow = (pytest.param(*value, marks=pytest.mark.slow) for value in given[count:])
+    return [*(pytest.param(*value) for value in given[:count]), *slow]
 
 
 def refused(

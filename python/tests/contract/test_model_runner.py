@@ -32,13 +32,6 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FIXTURE.parent))
 
 
-def loaded(folder: Path, code: str, **given: Any) -> ModelRunner:
-    (folder / "model.py").write_text(code, encoding="utf-8")
-    runner = ModelRunner()
-    runner.load_model({"type": "local", "path": folder / "model.py", **given})
-    return runner
-
-
 @pytest.fixture
 def runner() -> ModelRunner:
     runner = ModelRunner()
@@ -72,8 +65,10 @@ def test_a_failing_batch_or_item_is_an_error_of_its_own_only(runner: ModelRunner
 
 @pytest.mark.parametrize(("code", "outputs"), TABLES["outputs"])
 def test_an_output_is_that_of_its_input(tmp_path: Path, code: str, outputs: list[Any]) -> None:
-    inputs = [{"labs": [1, 2]} for _ in range(3)]
-    assert loaded(tmp_path, code).run_model(inputs) == outputs
+    inputs, runner = [{"labs": [1, 2]} for _ in range(3)], ModelRunner()
+    (tmp_path / "model.py").write_text(code, encoding="utf-8")
+    runner.load_model({"path": tmp_path / "model.py"})
+    assert runner.run_model(inputs) == outputs
     assert inputs == [{"labs": [1, 2]}] * 3
 
 
