@@ -15,7 +15,7 @@ from tables import changed, table
 QUESTIONS = Path(__file__).parent / "inputs" / "questions.json"
 TABLES = table("records")
 # Where nobody listens; the folder of the runs comes next.
-ASKED = "run --task yier --model m --base-url http://127.0.0.1:1/v1 --out".split()
+ASKED = ["run", "--task", "yier", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--out"]
 
 
 def begun(folder: Path, main: Main) -> Path:
