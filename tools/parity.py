@@ -10,13 +10,17 @@ says how its values were made. Scores are made through the command line.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from medeval import cli
 
 # Benchmark, what is scored, the reference, and the differences of all values.
 Row = tuple[str, str, str, list[float]]
@@ -51,10 +55,15 @@ cases byte for byte, examples of MTSamples, and scores to 1e-9.
 
 
 def scored(folder: Path, *words: object) -> Any:
-    """Return what `score` writes."""
+    """Return what `score` writes; the command runs in this process, which starts it only once."""
     out = folder / "scores.json"
-    command = [sys.executable, "-m", "medeval", "score", *map(str, words), "--out", str(out)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+    out.unlink(missing_ok=True)
+    command = ["medeval", "score", *map(str, words), "--out", str(out)]
+    with (
+        chdir(ROOT), redirect_stdout(StringIO()), redirect_stderr(StringIO()),
+        patch("sys.argv", command), suppress(SystemExit),
+    ):  # fmt: skip
+        cli.main()
     return json.loads(out.read_text(encoding="utf-8"))
 
 
