@@ -85,6 +85,12 @@ def test_a_verdict_far_into_a_reply_is_found() -> None:
     assert read('{"a":' * 20_000)[0] == "unparseable"
 
 
+def test_half_an_emoji_in_an_explanation_is_replaced() -> None:
+    for reply in (GOOD, GOOD[:-2]):
+        found = read_verdict(reply.replace("about accuracy", "cut \\ud83d"), RUBRIC)
+        assert found.explanations["accuracy"] == "cut \ufffd"
+
+
 def rewards(scores: list[float | None]) -> Rewards:
     return rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from in_process import Main
+from judging_runs import verdict
 from model_server import Body, Script, model_server, prompt_of
 
 OPTIONS = ("red", "green", "blue", "white")
@@ -25,13 +26,9 @@ ITEM = "- {{input: {{question: colours of item {0}}}, output: {{answer: red gree
 def reply_of(scores: Sequence[float], body: Body) -> str:
     """Answer item by item as the model, and give each answer its verdict as the judge."""
     item = re.findall(r"colours of item (\d+)", prompt_of(body))[-1]
-    words, verdict = ANSWERS[scores[int(item)]]
-    if body["model"] != "judge":
-        return json.dumps({"answer": words})
-    names = re.findall(r'"(\w+)": \{', prompt_of(body))
-    marker = re.findall(r"^VERDICT-[0-9a-f]{16}$", prompt_of(body), re.MULTILINE)[-1]
-    told = {name: {"explanation": "so it is", "score": verdict} for name in names}
-    return f"{marker}\n{json.dumps(told)}"
+    words, points = ANSWERS[scores[int(item)]]
+    is_judge = body["model"] == "judge"
+    return verdict(points, points, points) if is_judge else json.dumps({"answer": words})
 
 
 def judged_task(main: Main, scores: Sequence[float]) -> list[str | Path]:
@@ -46,30 +43,24 @@ def judged_task(main: Main, scores: Sequence[float]) -> list[str | Path]:
 
 def question_file(scores: Sequence[float]) -> list[str | Path]:
     """Hand in answers to questions that are as good, in another order."""
-    gold = {"question": "Which colours?", "context": "", "source": "own", "selection": OPTIONS}
-    gold["answer_choices"] = OPTIONS[:3]
-    gold_records = [{"sample_id": f"q{n}", **gold} for n in range(len(scores))]
-    given = [
-        {"sample_id": f"q{number}", "predict_answers": ANSWERS[score][0].split()}
+    gold = {"question": "Which colours?", "selection": OPTIONS, "answer_choices": OPTIONS[:3]}
+    records = [
+        {"sample_id": f"q{number}", **gold, "predict_answers": ANSWERS[score][0].split()}
         for number, score in enumerate(reversed(scores))
     ]
-    Path("gold.json").write_text(json.dumps(gold_records))
-    Path("given.json").write_text(json.dumps(given))
+    for name in ("gold.json", "given.json"):
+        Path(name).write_text(json.dumps(records))
     return ["yier", "given.json", "--gold", "gold.json"]
 
 
-MIXED_AGAIN = ("--seed", "7", "--n-iters", "300")
-METHODS = [(MIXED, (), "bootstrap_percentile"), (MIXED, MIXED_AGAIN, "bootstrap_percentile")]
+DRAWN, AGAIN = "bootstrap_percentile", ("--seed", "7", "--n-iters", "300")
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(("scores", "args", "method"), [*METHODS, ([1.0] * 10, (), "wilson")])
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize(
+    ("scores", "args", "method"),
+    [(MIXED, (), DRAWN), (MIXED, AGAIN, DRAWN), ([1.0] * 10, (), "wilson")],
+)
 def test_the_same_item_scores_have_the_same_interval_in_every_task(
     scores: list[float], args: tuple[str, ...], method: str, main: Main
 ) -> None:
