@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC, in_full, verdict
 from tables import table
 
-from medeval.judging.results import Rewards, combined, helm_jury_score, pooled, rewards_of
+from medeval.judging.results import combined, helm_jury_score, pooled, rewards_of
 from medeval.judging.verdict import read_verdict
 
 HALF = verdict(4, 3)
@@ -91,25 +91,12 @@ def test_half_an_emoji_in_an_explanation_is_replaced() -> None:
         assert found.explanations["accuracy"] == "cut \ufffd"
 
 
-def rewards(scores: list[float | None]) -> Rewards:
-    return rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC)
-
-
-@pytest.mark.parametrize(("scores", "reward", "judged"), TABLES["rewards"])
-def test_rewards(scores: list[float | None], reward: float, judged: float | None) -> None:
-    found = rewards(scores)
-    assert (found["reward"], found["reward_judged"]) == (
-        pytest.approx(reward),
-        pytest.approx(judged),
-    )
-
-
 # A judge without a verdict is left out of every kind of mean; what one left out is missing, not 0.
 @pytest.mark.parametrize(("jury", "reward", "means"), TABLES["pooled"])
 def test_a_jury_is_pooled_in_three_ways(
     jury: list[list[float | None]], reward: float, means: dict[str, float | None]
 ) -> None:
-    own = [rewards(scores) for scores in jury]
+    own = [rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC) for scores in jury]
     assert combined(own)["reward"] == pytest.approx(reward)
     found = pooled(own)
     assert [found[name] for name in means] == [pytest.approx(value) for value in means.values()]
