@@ -1,27 +1,24 @@
-"""Conversations about hand-made cases with a scripted endpoint, and exports of such cases."""
+"""What a model says at the bedside of hand-made cases, and exports of such cases."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from case_files import write_manifest
-from cdm_cases import MADE, facts, names
+from cdm_cases import MADE
 from commands import PROJECT_ROOT
-from inference_runs import QUICK, provider_of
-from model_server import Body
+from inference_runs import QUICK, run_of
+from model_server import tool_calls
 
-from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import Run, RunConfig, RunResult, settings_of
+from medeval.inference.run import RunConfig, RunResult
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.episode import ToolEpisode
 from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import PROMPT_VERSION
-from medeval.tasks.cdm.task import CdmOptions
 
 # Written into every part of the case that no model may see.
 MARKS = (
@@ -30,49 +27,20 @@ MARKS = (
 )
 
 
-def loops(of: Iterable[ClinicalCase], options: CdmOptions | None = None) -> Iterable[Episode]:
-    known = {"facts": facts(), "names": names(), "options": options or CdmOptions()}
-    return [ToolEpisode(one, **known) for one in of]
-
-
-def bedside(
-    url: str,
-    folder: Path,
-    episodes: Iterable[Episode],
-    options: RunConfig | None = None,
-    gate: DataUseGuard | None = None,
-    provider: Model | None = None,
-    **changed: Any,
-) -> RunResult:
-    """Run episodes against an endpoint; `changed` goes to its settings."""
-    folder.mkdir(exist_ok=True)
-    provider = provider or provider_of(url, folder, gate, **changed)
-    run = Run(folder, settings_of(provider, PROMPT_VERSION), provider)
-    return run.execute(episodes, options or RunConfig(retries=QUICK))
+def bedside(folder: Path, episodes: Iterable[Episode], provider: Model) -> RunResult:
+    """Run episodes in a folder that is made."""
+    folder.mkdir()
+    return run_of(folder, provider, PROMPT_VERSION).execute(episodes, RunConfig(retries=QUICK))
 
 
 def calling(*calls: tuple[str, Any]) -> dict[str, Any]:
     """Return a message that calls tools; arguments that are no text are written as JSON."""
-    functions = [
-        {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
-        for name, given in calls
-    ]
-    parts = [
-        {"id": f"c{number}", "type": "function", "function": function}
-        for number, function in enumerate(functions)
-    ]
-    return {"content": None, "tool_calls": parts, "finish_reason": "tool_calls"}
+    return {"content": None, "tool_calls": tool_calls(calls), "finish_reason": "tool_calls"}
 
 
 def answering(diagnosis: str = "Acute appendicitis", **changed: Any) -> str:
     answer = {"thought": "why", "final_diagnosis": diagnosis, "treatment": ["antibiotics"]}
     return json.dumps({**answer, **changed})
-
-
-def in_order(*replies: str | dict[str, Any]) -> Callable[[Body], str | dict[str, Any]]:
-    """Return a script's replies one after the other; the last one again and again."""
-    left = list(replies)
-    return lambda body: left.pop(0) if len(left) > 1 else left[0]
 
 
 def leaks(bodies: Sequence[Any], of: ClinicalCase, marks: Sequence[str] = MARKS) -> list[str]:

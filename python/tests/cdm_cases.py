@@ -17,7 +17,6 @@ from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import TOOLS, Toolbox
 
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
-EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})
 # How tables write the parts of a case, each over the usual fields of its kind.
 _PARTS = {
     "labs": ("lab", "lab_results"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from inference_runs import QUICK
-from model_server import Body, prompt_of
 
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Sample
@@ -21,7 +19,6 @@ from medeval.judging.running import Judging
 
 RUBRIC = shipped_rubric("mtsamples_procedures")
 QUICKLY = RunConfig(retries=QUICK)
-READERS = Path(__file__).with_name("readers")
 
 
 def verdict(*scores: Any, rubric: Rubric = RUBRIC) -> str:
@@ -87,7 +84,3 @@ def function_judge(name: str, reply: Callable[[str, str], str]) -> Judge:
 def by_answer(name: str, replies: Sequence[str]) -> Judge:
     """Return a judge in this process that replies so to case-000, case-001 and so on."""
     return function_judge(name, lambda answer, marker: replies[int(answer[-3:])])
-
-
-def marker_of(body: Body) -> str:
-    return re.findall(r"^VERDICT-[0-9a-f]{16}$", prompt_of(body), re.MULTILINE)[-1]

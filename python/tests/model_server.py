@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,6 +146,23 @@ def prompt_hash(body: Body) -> str:
     return hashlib.sha256(prompt_of(body).encode()).hexdigest()[:12]
 
 
+def marker_of(body: Body) -> str:
+    """Return the marker that a judge is asked for; nothing where a prompt asks for none."""
+    return (_MARKER.findall(prompt_of(body)) or [""])[-1]
+
+
+def tool_calls(calls: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Return calls of tools as a message has them; arguments that are no text become JSON."""
+    functions = [
+        {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+        for name, given in calls
+    ]
+    return [
+        {"id": f"c{number}", "type": "function", "function": function}
+        for number, function in enumerate(functions)
+    ]
+
+
 class RuledEndpoint:
     """An endpoint by rules; the first that fits a request answers it.
 
@@ -202,11 +219,10 @@ class RuledEndpoint:
         return self.answer(self._chosen.pop(id(body)), body)
 
     def answer(self, rule: Mapping[str, Any], body: Body) -> dict[str, Any]:
-        markers = _MARKER.findall(prompt_of(body))
         text = rule.get("text", "")
         text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
         given: dict[str, Any] = {
-            "content": text.replace("$MARKER", markers[-1] if markers else ""),
+            "content": text.replace("$MARKER", marker_of(body)),
             "finish_reason": rule.get("finish", "tool_calls" if "calls" in rule else "stop"),
         }
         if "thinking" in rule:
@@ -214,14 +230,7 @@ class RuledEndpoint:
         if "refusal" in rule:
             given["refusal"] = rule["refusal"]
         if "calls" in rule:
-            given["tool_calls"] = [
-                {
-                    "id": f"c{number}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": json.dumps(arguments)},
-                }
-                for number, (name, arguments) in enumerate(rule["calls"])
-            ]
+            given["tool_calls"] = tool_calls(rule["calls"])
         usage = {"usage": rule["usage"]} if "usage" in rule else {}
         return {**given, **rule.get("reply", {}), **usage}
 

@@ -119,13 +119,13 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         window = asyncio.run(context_window(undeclared, is_open=True, margin=MARGIN))
         episodes = [FullInformation(of, window)]
         with pytest.raises(RefusedError):
-            bedside(server.url, tmp_path / "refused", episodes, provider=undeclared)
+            bedside(tmp_path / "refused", episodes, undeclared)
         assert (server.server.seen.bytes, len(server.counted)) == (0, 1)
         declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
         local = provider_of(server.url, tmp_path, DataUseGuard(declared, tmp_path / "audit"))
         window = asyncio.run(context_window(local, is_open=False, margin=MARGIN))
         episodes = [FullInformation(of, window)]
-        bedside(server.url, tmp_path / "local", episodes, provider=local)
+        bedside(tmp_path / "local", episodes, local)
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert {(line["data_class"], line["ground"]) for line in audit} == {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import (
     GOOD,
-    READERS,
     RUBRIC,
     by_answer,
     function_judge,
@@ -169,10 +167,7 @@ def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
 
 
 # The text of a file, and what is said of it.
-WRONG = json.loads((READERS / "ratings.json").read_text("utf-8"))
-
-
-@pytest.mark.parametrize(("text", "said"), WRONG)
+@pytest.mark.parametrize(("text", "said"), table("ratings", "readers"))
 def test_what_cannot_be_meant_is_named_with_its_place(text: str, said: str, tmp_path: Path) -> None:
     raised = refused("", read, tmp_path, text)
     assert str(tmp_path / "ratings.csv") in raised

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging_runs import READERS, RUBRIC, subject
-from tables import refused, table
+from judging_runs import RUBRIC, subject
+from tables import read_lines, refused, table
 
 from medeval.judging.prompt import (
     ANSWER_FIRST,
@@ -30,7 +30,7 @@ from medeval.judging.verdict import read_verdict
 PROMPT = JudgePrompt(RUBRIC)
 FORM = (files("medeval.judging") / "rubrics" / "communication.yaml").read_text("utf-8")
 TABLES = table("judging")
-SIGNS = json.loads((READERS / "injection_signs.json").read_text("utf-8"))
+SIGNS = table("injection_signs", "readers")
 ODD = st.sampled_from([*TABLES["odd_texts"], *TABLES["planted_marks"], "VERDICT-0123456789abcdef"])
 
 
@@ -119,7 +119,6 @@ def test_signs_of_an_answer_that_speaks_to_its_judge_and_of_ordinary_text() -> N
 
 def test_no_note_of_the_benchmark_shows_a_sign(shared: Path) -> None:
     path = shared / "golden" / "mtsamples_procedures" / "expected.jsonl"
-    for line in path.read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
+    for case in read_lines(path):
         assert injection_signs(case["question"], RUBRIC) == (), case["filename"]
         assert injection_signs(case["answer"], RUBRIC) == (), case["filename"]

@@ -11,19 +11,17 @@ import pytest
 from judging_runs import (
     GOOD,
     QUICKLY,
-    READERS,
     RUBRIC,
     by_answer,
     function_judge,
     in_full,
     judge_at,
     judging,
-    marker_of,
     subject,
     subjects,
     verdict,
 )
-from model_server import Body, Script, model_server, prompt_of
+from model_server import Body, Script, marker_of, model_server, prompt_of
 from tables import refused, table
 
 from medeval.judging.jury import Judge, Jury, jury_of
@@ -31,7 +29,7 @@ from medeval.judging.prompt import NO_REFERENCE
 
 TABLES = table("judging")
 # By kind: what a judge says to one answer, ask by ask, and what becomes of it.
-REPLIES = json.loads((READERS / "judge_replies.json").read_text("utf-8"))
+REPLIES = table("judge_replies", "readers")
 
 
 @pytest.mark.parametrize("kind", REPLIES)

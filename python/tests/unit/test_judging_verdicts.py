@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC, in_full, verdict
-from tables import table
+from tables import read_lines, table
 
 from medeval.judging.results import combined, helm_jury_score, pooled, rewards_of
 from medeval.judging.verdict import read_verdict
@@ -110,8 +110,7 @@ def test_the_score_of_helms_jury_is_a_mean_of_whole_numbers_and_1_without_judges
 
 
 def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
-    path = shared / "golden" / "mtsamples_procedures" / "judge_cases.jsonl"
-    cases = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    cases = read_lines(shared / "golden" / "mtsamples_procedures" / "judge_cases.jsonl")
     assert len(cases) == 43
     for case in cases:
         if case["answer"] is not None:
