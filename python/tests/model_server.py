@@ -71,7 +71,6 @@ OVERLOADED = error(529, "Overloaded")
 BAD_REQUEST = error(400, "Invalid value for messages", code="invalid_value")
 DROP = Fault(drops=True)
 CUT = Fault(cuts=True)
-HANG = Fault(hangs=True)
 BROKEN_JSON = Fault(200, '{"choices": [{"message": {"content": "A')
 ERROR_IN_BODY = Fault(200, {"error": {"message": "Provider returned error", "code": 502}})
 # An endpoint that meets one of these answers when it is asked again.

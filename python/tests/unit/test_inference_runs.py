@@ -8,8 +8,6 @@ import resource
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -48,7 +46,7 @@ from model_server import (
     model_server,
     slow,
 )
-from tables import read_lines, refused, rows_of, table
+from tables import read_lines, refused, rows_of
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Price, Prices, kept_spending
@@ -223,37 +221,6 @@ def test_samples_under_faults_all_end_answered_and_in_order(tmp_path: Path, turn
         last = [line["text"] for line in steps if line["turn"] == turns - 1]
         assert [answer.answer for answer in answers] == last
     assert len((tmp_path / AUDIT).read_text().splitlines()) == 160 + ended.progress.retries
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "file"), [("items", RESPONSES), ("dialogues", STEPS)])
-def test_a_killed_run_goes_on_in_its_turn(tmp_path: Path, kind: str, file: str) -> None:
-    chance = random.Random(3)
-    script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))
-    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    with model_server(script) as server:
-        words = [str(Path(__file__).parent), server.url, str(killed), kind]
-        process = subprocess.Popen([sys.executable, "-c", table("journal")["killed"], *words])
-        journal = killed / file
-        deadline = time.monotonic() + 60
-        while not (journal.exists() and journal.read_bytes().count(b"\n") >= 18):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        kept = len(read_lines(journal))
-        with journal.open("ab") as torn:
-            torn.write(b'{"item":"item-0')  # the line that was being written
-        asked = server.seen.requests
-        ask(server.url, killed, samples_of({kind: 40}))
-        new = read_lines(journal)[kept:]
-        assert kept + len(new) == 40 * (1 if kind == "items" else TURNS)
-        assert server.seen.requests == asked + sum(line["measured"]["attempts"] for line in new)
-        ask(server.url, undisturbed, samples_of({kind: 40}))
-    assert len(content(killed)) == 40
-    assert content(killed) == content(undisturbed)
-    assert turns_in(killed) == turns_in(undisturbed)
 
 
 def test_items_are_read_as_they_are_needed_and_a_broken_one_ends_the_run(tmp_path: Path) -> None:
