@@ -39,20 +39,6 @@ def test_what_an_environment_has_stays(tmp_path: Path, monkeypatch: pytest.Monke
     assert sys.modules.pop("installed_one").__file__ == str(packages / "installed_one.py")
 
 
-def test_a_file_that_cannot_be_run_leaves_no_module_and_ends_no_program(tmp_path: Path) -> None:
-    path, known = tmp_path / "model.py", set(sys.modules)
-    runner = ModelRunner()
-    for code in ("import sys\nsys.exit(0)\n", "1 / 0\n", "def answer(:\n"):
-        path.write_text(code, encoding="utf-8")
-        with pytest.raises(ImportError, match="cannot be run"):
-            runner.load_model({"type": "local", "path": path})
-    assert not [name for name in set(sys.modules) - known if name.startswith("medeval_model")]
-    path.write_text("import sys\ndef predict(rows): sys.exit(3)\n", encoding="utf-8")
-    runner.load_model({"type": "local", "path": path})
-    error = {"type": "SystemExit", "attempts": 1, "batch": 1}
-    assert runner.run_model([{"question": "?"}]) == [{"error": error}]
-
-
 def test_what_a_function_does_to_its_messages_is_seen_by_no_other_sample(tmp_path: Path) -> None:
     shared = [{"role": "user", "content": "question"}]
     seen: list[str] = []
