@@ -41,9 +41,11 @@ _TIME = re.compile(
     # A day in words, and the year of the last entry of BibTeX, which is the program's.
     r"|\b\d{1,2} [A-Z][a-z]{2,8} 2\d{3}\b|(?<=^year = {)2\d{3}(?=}$)"
 )
-# A SHA-256, the UUID of a build, and the folder of an audit, named after the judges' addresses.
+# A SHA-256, the UUID of a build, and what begins a hash: the folder of an audit, named after the
+# judges' addresses, and names of a batch.
 _HASH = re.compile(
-    r"\b(?:[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=judge-audit-)[0-9a-f]{12})\b"
+    r"\b(?:[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?:(?<=judge-audit-)|(?<=custom_id ))[0-9a-f]{12})\b"
 )
 # What pytest makes of the program's name in a line of usage.
 _PROGRAM = re.compile(r"python -m pytest\.medeval")
