@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inference_runs import QUICK, Dialogue, ask, content, open_items, run_of
-from judging_runs import GOOD, judge_at, judged, judging, subjects
-from model_server import Script, model_server
+from inference_runs import Dialogue, run_of
 from tables import changed, read_lines, refused, table
 
 from medeval.errors import UserError
@@ -21,11 +18,10 @@ from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, read_journal
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig, read_answers
 from medeval.inference.types import Outcome, Request, Sample
 
 TABLES = table("journal")
-WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
 
 
 def line(item: str, outcome: str = "answered", **more: Any) -> dict[str, Any]:
@@ -99,7 +95,7 @@ def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: P
     assert not (tmp_path / "absent").exists()
 
 
-# The key of a request, and the settings
+# The key of a request
 
 
 def request(endpoint: str, model: str, parameters: Any, version: str, **item: Any) -> Request:
@@ -115,27 +111,6 @@ def test_the_key_is_of_all_that_decides_the_answer_and_of_nothing_else() -> None
     # It stays the same from version to version.
     key = "0ab43eaef86dd9c85edf9af5970b0e8de2a5af9740ae61ef0c79eee1a00ed2bf"
     assert request(**base).key == again == key
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [("responses.jsonl", "", r"no run\.json"), ("run.json", "{", "not the record of a run")],
-)
-def test_a_folder_of_no_run_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / name).write_text(text)
-    refused(said, Run, tmp_path, {"model": "m"})
-
-
-def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_path: Path) -> None:
-    before = {**WHERE, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
-    Run(tmp_path, before, about={"code_version": "0.1"}).update("learned", {"temperature": ""})
-    assert Run(tmp_path, before, about={"code_version": "0.2"}).learned == {"temperature": ""}
-    said = "parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "
-    refused(said + '"1", now "2"', Run, tmp_path, {**WHERE, **TABLES["changed_settings"]})
-    path = tmp_path / "run.json"
-    learned = {"settings": before, "learned": {"temperature": ""}, "code_version": "0.1"}
-    assert json.loads(path.read_text()) == learned
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 # A line that is JSON but no line of a journal
@@ -171,32 +146,6 @@ def test_any_line_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, valu
         assert f"{path}, line 1: not a line of a journal" in told or read == [each]
 
 
-def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path) -> None:
-    items, path = open_items(3), tmp_path / RESPONSES
-    again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
-    with model_server() as server:
-        ask(server.url, tmp_path, items)
-        before = content(tmp_path)
-        edit(path, 2, "outcome", "postponed")
-        edited = path.read_bytes()
-        where = r"line 2: not a line of a journal \(outcome: .*'answered'.*asks it again"
-        reads: list[Callable[[], object]] = [
-            lambda: list(read_answers(path, items)),
-            lambda: ask(server.url, tmp_path, items),
-            lambda: ask(server.url, tmp_path, items, again),
-        ]
-        for read in reads:
-            refused(RESPONSES + ", " + where, read)
-        assert path.read_bytes() == edited
-        assert server.seen.requests == 3
-        # What the message says to do helps.
-        lines = edited.splitlines(keepends=True)
-        path.write_bytes(lines[0] + lines[2])
-        ask(server.url, tmp_path, items)
-        assert server.seen.requests == 4
-    assert content(tmp_path) == before
-
-
 def talk(folder: Path) -> None:
     provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
     run_of(folder, provider).execute([Dialogue("talk")], RunConfig())
@@ -219,13 +168,3 @@ def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_p
     assert {**line, "measured": {}} == {**ended, "measured": {}}
     edit(answers, 1, "episode", "gone")
     talk(tmp_path)  # its reason is not known, and nothing else is missing
-
-
-def test_an_edited_journal_of_judgments_is_told(tmp_path: Path) -> None:
-    listed = subjects(3)
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        judged(server.url, tmp_path, listed)
-        edit(tmp_path / "judgments.jsonl", 3, "cost", "gone")
-        where = r"judgments\.jsonl, line 3: not a line of a journal \(cost: "
-        refused(where, judged, server.url, tmp_path, listed)
-        refused(where, judging(listed, [judge_at(server.url)], tmp_path).results)
