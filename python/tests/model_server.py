@@ -65,30 +65,12 @@ def error(
 
 
 LIMIT = error(429, "Rate limit reached", code="rate_limit_exceeded")
-LIMIT_FOR_NOW = error(429, "Rate limit reached", {"Retry-After": "0.05"})
 SERVER = error(500, "The server had an error")
-OVERLOADED = error(529, "Overloaded")
 BAD_REQUEST = error(400, "Invalid value for messages", code="invalid_value")
-DROP = Fault(drops=True)
-CUT = Fault(cuts=True)
-BROKEN_JSON = Fault(200, '{"choices": [{"message": {"content": "A')
-ERROR_IN_BODY = Fault(200, {"error": {"message": "Provider returned error", "code": 502}})
-# An endpoint that meets one of these answers when it is asked again.
-PASSING_FAULTS = (LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED, DROP, CUT, BROKEN_JSON, ERROR_IN_BODY)
 
 
 def slow(seconds: float) -> Fault:
     return Fault(seconds=seconds)
-
-
-def refuses(parameter: str, instead: str = "") -> Fault:
-    hint = f" Use '{instead}' instead." if instead else ""
-    return error(
-        400,
-        f"Unsupported parameter: '{parameter}' is not supported with this model.{hint}",
-        code="unsupported_parameter",
-        param=parameter,
-    )
 
 
 @dataclass
@@ -131,10 +113,6 @@ class Seen:
     @property
     def requests(self) -> int:
         return len(self.bodies)
-
-    def count(self, prompt: str) -> int:
-        """How often a prompt came."""
-        return sum(prompt_of(body) == prompt for body in self.bodies)
 
 
 def prompt_of(body: Body) -> str:

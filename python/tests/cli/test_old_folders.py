@@ -23,7 +23,6 @@ def test_old_answers_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.Mon
         harness = EvaluationHarness("tasks", "results", "cache", runner=runner, draws=20)
         report = harness.evaluate("m", ["own_summaries"])
     assert server.seen.requests == 1
-    assert server.seen.count("") == 0
     assert [path.name for path in (tmp_path / "models").iterdir() if path.is_dir()] == [
         "m-1bfde4d9fe9bd555"
     ]

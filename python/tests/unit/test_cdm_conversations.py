@@ -16,7 +16,7 @@ from cdm_cases import HISTORY, case, table
 from commands import folder_in
 from in_process import Main
 from inference_runs import MODEL, content
-from model_server import Body, Fault, Script, error, refuses
+from model_server import Body, Fault, Script, error
 from tokenizing_server import tokenizing_server, words
 
 from medeval.tasks.cdm.facts import prompt
@@ -52,7 +52,8 @@ class Endpoint:
             return None
         self.bodies[number].append(body)
         if self.refused in body:
-            return refuses(self.refused)
+            told = f"Unsupported parameter: '{self.refused}' is not supported with this model."
+            return error(400, told, code="unsupported_parameter", param=self.refused)
         reply = self.left[number][0]
         return error(**reply) if isinstance(reply, dict) and "status" in reply else None
 
