@@ -25,7 +25,6 @@ class TokenizingServer:
         limit: told as max_model_len; None tells none.
         tokenizes: whether there is a tokenizer.
         enforces: prompts beyond the limit are refused.
-        broken: so many counts fail first.
         counted: bodies that were counted.
         lookups: how often the list of models was asked for.
     """
@@ -34,7 +33,6 @@ class TokenizingServer:
     limit: int | None = None
     tokenizes: bool = True
     enforces: bool = False
-    broken: int = 0
     counted: list[dict[str, Any]] = field(default_factory=list)
     lookups: int = 0
 
@@ -71,8 +69,6 @@ def tokenizing_server(script: Script, **settings: Any) -> Iterator[TokenizingSer
                 if self.path != "/tokenize" or not tokenizing.tokenizes:
                     return self.send(404, {"detail": "Not Found"}, {})
                 tokenizing.counted.append(body)
-                if len(tokenizing.counted) <= tokenizing.broken:
-                    return self.send(500, {"error": {"message": "no"}}, {})
                 return self.send(200, {"count": words(body["messages"]), "tokens": []}, {})
 
             def _answer(self, body: dict[str, Any], fault: Fault) -> None:

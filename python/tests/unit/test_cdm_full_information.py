@@ -13,7 +13,7 @@ import pytest
 from cdm_bedside import bedside
 from cdm_cases import HISTORY, case, cases, table
 from inference_runs import MODEL, QUICK, provider_of
-from model_server import Script
+from model_server import RuledEndpoint, Script, model_server
 from tables import refused
 from tokenizing_server import tokenizing_server
 
@@ -92,20 +92,24 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     assert asyncio.run(window.counter.count(Sample("a", [USER]))) == 3 + 4 + 3
 
 
-@pytest.mark.parametrize("broken", [2, 100])
-def test_a_count_that_fails_is_tried_again_then_an_error(tmp_path: Path, broken: int) -> None:
+@pytest.mark.parametrize(("rules", "count", "requests", "texts"), ROWS["counts"])
+def test_a_count_that_fails_is_tried_again_then_an_error(
+    tmp_path: Path, rules: list[Any], count: int | None, requests: int, texts: list[str]
+) -> None:
     async def counted(url: str) -> int | None:
         provider = provider_of(url, tmp_path)
+        system = {"role": "system", "content": "s"}
         try:
-            return await ServerTokens(provider, QUICK).count(Sample("a", [USER], "open"))
+            return await ServerTokens(provider, QUICK).count(Sample("a", [system, USER], "open"))
         except CallFailedError:
             return None
         finally:
             await provider.close()
 
-    with tokenizing_server(Script(), broken=broken) as server:
-        assert asyncio.run(counted(server.url)) == (6 if broken == 2 else None)
-        assert len(server.counted) == min(broken + 1, QUICK.attempts)
+    with model_server(RuledEndpoint(rules).script) as server:
+        assert asyncio.run(counted(server.url)) == count
+        assert server.seen.requests == requests
+        assert [one["content"] for one in server.seen.bodies[-1]["messages"]] == texts
 
 
 def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:

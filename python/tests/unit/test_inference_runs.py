@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import resource
 import signal
@@ -28,7 +27,6 @@ from inference_runs import (
     content,
     lines,
     open_items,
-    provider_of,
     run_of,
     run_record,
     usual_answer,
@@ -54,7 +52,6 @@ from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.journal import Journal
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
-from medeval.inference.tokens import ServerTokens
 from medeval.inference.types import Episode, Outcome, Sample
 
 # What a start of a run is given; the rest of a row is expected of it.
@@ -274,25 +271,6 @@ def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path)
     with model_server(Script(fault)) as server:
         ended = ask(server.url, tmp_path, open_items(12), options, timeout=60.0)
     assert ended.progress.ledger[Outcome.ANSWERED] == 12
-
-
-def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:
-    rules = [
-        {"role": "system", "status": 400, "message": "System role not supported"},
-        {"body": '{"count": 7}'},
-    ]
-
-    async def counted(url: str) -> int:
-        provider = provider_of(url, tmp_path)
-        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
-        try:
-            return await ServerTokens(provider).count(Sample("a", messages, "open"))
-        finally:
-            await provider.close()
-
-    with model_server(RuledEndpoint(rules).script) as server:
-        assert asyncio.run(counted(server.url)) == 7
-        assert server.seen.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
 
 
 # What went wrong for others: endpoints that go away, full disks
