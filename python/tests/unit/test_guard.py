@@ -18,7 +18,6 @@ from in_process import Main
 from inference_runs import QUICK, ask, lines, open_item
 from model_server import (
     AUTHORITY,
-    Fault,
     ModelServer,
     RuledEndpoint,
     Script,
@@ -38,21 +37,12 @@ TABLES = table("guard")
 CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
 TODAY = date(2026, 6, 1)
 NOTE = "Mr. Quillfeather presented with rebound tenderness"
+NOTE_ITEM = Sample("20000001", [{"role": "user", "content": f"{NOTE} (20000001)"}], "credentialed")
 KEY = "sk-planted-4f1c9a77e0"
 REMOTE = "https://models.example.org/v1"
 ENTRIES = TABLES["entries"]
 # Of the environment, which the tests' own may have.
 WAYS = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
-
-
-def note_item(name: str = "20000001", data_class: str | None = "credentialed") -> Sample:
-    return Sample(name, [{"role": "user", "content": f"{NOTE} ({name})"}], data_class)
-
-
-def gate(folder: Path, server: ModelServer | None = None) -> DataUseGuard:
-    """Return a guard, to which a server is declared as local."""
-    local = {server.url: Endpoint(base_url=server.url, runs_locally=True)} if server else {}
-    return DataUseGuard(local, folder / AUDIT, TODAY)
 
 
 def files_of(folder: Path) -> str:
@@ -256,14 +246,6 @@ def test_an_api_model_takes_the_same_way(
 # Item by item
 
 
-def test_a_redirection_is_not_followed(tmp_path: Path, server: ModelServer) -> None:
-    away = Fault(307, headers={"Location": f"{server.url}/chat/completions"})
-    with model_server(Script(lambda body, before: away)) as first:
-        ended = ask(first.url, tmp_path, [note_item()], gate=gate(tmp_path, first))
-    assert server.seen.connections == 0
-    assert "307" in ended.stopped
-
-
 @pytest.mark.parametrize("rule", TABLES["echoes"])
 def test_neither_key_nor_note_is_in_any_file_log_or_error(
     rule: dict[str, Any],
@@ -276,7 +258,9 @@ def test_neither_key_nor_note_is_in_any_file_log_or_error(
     options = RunConfig(retries=replace(QUICK, attempts=2))
     given = {"key_variable": "MODELS_KEY", "timeout": 0.3 if "hangs" in rule else 5.0}
     with model_server(RuledEndpoint([rule]).script) as server:
-        ended = ask(server.url, tmp_path, [note_item()], options, gate(tmp_path, server), **given)
+        local = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
+        gate = DataUseGuard(local, tmp_path / AUDIT)
+        ended = ask(server.url, tmp_path, [NOTE_ITEM], options, gate, **given)
         assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
         assert NOTE in prompt_of(server.seen.bodies[0])
     assert lines(tmp_path)[0]["outcome"] == ("answered" if "text" in rule else "errored")
@@ -287,35 +271,26 @@ def test_neither_key_nor_note_is_in_any_file_log_or_error(
 
 def test_no_error_carries_key_or_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELS_KEY", KEY)
-    with model_server(RuledEndpoint(TABLES["echoes"][:1]).script) as server:
-        with pytest.raises(RefusedError) as refusal:
-            ask(server.url, tmp_path / "a", [note_item()], key_variable="MODELS_KEY")
-        printed = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value)
-        assert not any(secret in printed for secret in (NOTE, KEY))
-        # What the endpoint said is kept for open items, without the key.
-        ask(server.url, tmp_path / "b", [open_item("one")], key_variable="MODELS_KEY")
-    detail = f"could not read {NOTE} (20000001) with [key]"
-    assert lines(tmp_path / "b")[0]["error"]["detail"] == detail
-    assert KEY not in files_of(tmp_path)
+    with model_server() as server, pytest.raises(RefusedError) as refusal:
+        ask(server.url, tmp_path, [NOTE_ITEM], key_variable="MODELS_KEY")
+    printed = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value)
+    assert not any(secret in printed for secret in (NOTE, KEY))
 
 
-def test_keys_of_others_are_not_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ModelServer
+def test_no_key_of_others_and_no_cookie_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "CUSTOM_HEADERS"):
         monkeypatch.setenv(f"OPENAI_{name}", f"X-Planted: {KEY}" if "CUSTOM" in name else KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    ask(server.url, tmp_path, [open_item("one")])
-    (headers,) = server.seen.headers
-    assert KEY not in str(headers)
-    assert headers["authorization"] == "Bearer none"
-
-
-def test_no_cookie_goes_back_to_an_endpoint(tmp_path: Path) -> None:
     cookie = error(500, "busy", {"Set-Cookie": "who=1; Path=/"})
     with model_server(Script(lambda body, before: None if before else cookie)) as server:
         ask(server.url, tmp_path, [open_item("one")])
-        assert [headers.get("cookie") for headers in server.seen.headers] == [None, None]
+    sent = server.seen.headers
+    assert KEY not in str(sent)
+    assert [(one["authorization"], one.get("cookie")) for one in sent] == [
+        ("Bearer none", None)
+    ] * 2
 
 
 def test_a_model_runner_passes_the_guard_that_it_is_given(tmp_path: Path) -> None:
