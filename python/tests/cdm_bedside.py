@@ -1,46 +1,25 @@
-"""What a model says at the bedside of hand-made cases, and exports of such cases."""
+"""Exports of hand-made cases, and what of a case may stand in no request."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from case_files import write_manifest
 from cdm_cases import MADE
 from commands import PROJECT_ROOT
-from inference_runs import QUICK, run_of
-from model_server import tool_calls
 
-from medeval.inference.run import RunConfig, RunResult
-from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
-from medeval.tasks.cdm.facts import PROMPT_VERSION
 
 # Written into every part of the case that no model may see.
 MARKS = (
     *("QQAGE", "8877", "QQGENDER", "QQTRUTH", "QQTREATMENT", "QQCODE", "QQNOTE"),
     *("2150-01-01", "20055"),
 )
-
-
-def bedside(folder: Path, episodes: Iterable[Episode], provider: Model) -> RunResult:
-    """Run episodes in a folder that is made."""
-    folder.mkdir()
-    return run_of(folder, provider, PROMPT_VERSION).execute(episodes, RunConfig(retries=QUICK))
-
-
-def calling(*calls: tuple[str, Any]) -> dict[str, Any]:
-    """Return a message that calls tools; arguments that are no text are written as JSON."""
-    return {"content": None, "tool_calls": tool_calls(calls), "finish_reason": "tool_calls"}
-
-
-def answering(diagnosis: str = "Acute appendicitis", **changed: Any) -> str:
-    answer = {"thought": "why", "final_diagnosis": diagnosis, "treatment": ["antibiotics"]}
-    return json.dumps({**answer, **changed})
 
 
 def leaks(bodies: Sequence[Any], of: ClinicalCase, marks: Sequence[str] = MARKS) -> list[str]:

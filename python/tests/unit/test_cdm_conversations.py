@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import answering, calling, export_of
+from cdm_bedside import export_of
 from cdm_cases import HISTORY, case, table
 from commands import folder_in
 from in_process import Main
 from inference_runs import MODEL, content
-from model_server import Body, Fault, Script, error
+from model_server import Body, Fault, Script, error, tool_calls
 from tokenizing_server import tokenizing_server, words
 
 from medeval.tasks.cdm.facts import prompt
@@ -63,12 +63,16 @@ class Endpoint:
         said = left.pop(0) if len(left) > 1 else left[0]
         if number is None:
             self.shortened.append(body["messages"][1]["content"])
-        if isinstance(said, str | list):
-            return calling(*said) if isinstance(said, list) else said
-        more = {name: value for name, value in said.items() if name not in ("answer", "calls")}
-        if "answer" in said:
-            return answering(said["answer"], **more)
-        return {**calling(*said["calls"]), **more} if "calls" in said else more
+        if isinstance(said, str):
+            return said
+        message = {"calls": said} if isinstance(said, list) else dict(said)
+        if "answer" in message:
+            diagnosis = {"thought": "why", "final_diagnosis": message.pop("answer")}
+            return json.dumps({**diagnosis, "treatment": ["antibiotics"], **message})
+        if "calls" in message:
+            message["tool_calls"] = tool_calls(message.pop("calls"))
+            return {"content": None, "finish_reason": "tool_calls", **message}
+        return message
 
     def number(self, body: Body) -> int | None:
         messages = body["messages"]

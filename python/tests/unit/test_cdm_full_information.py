@@ -10,9 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cdm_bedside import bedside
 from cdm_cases import HISTORY, case, cases, table
-from inference_runs import MODEL, QUICK, provider_of
+from inference_runs import MODEL, QUICK, provider_of, run_of
 from model_server import RuledEndpoint, Script, model_server
 from tables import refused
 from tokenizing_server import tokenizing_server
@@ -21,7 +20,7 @@ from medeval.inference import tokens
 from medeval.inference.errors import CallFailedError
 from medeval.inference.guard import DataUseGuard, Endpoint, RefusedError
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT
+from medeval.inference.run import AUDIT, RunConfig
 from medeval.inference.tokens import ServerTokens, context_window
 from medeval.inference.types import Sample
 from medeval.models.clinical_case import ClinicalCase
@@ -123,13 +122,13 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         window = asyncio.run(context_window(undeclared, is_open=True, margin=MARGIN))
         episodes = [FullInformation(of, window)]
         with pytest.raises(RefusedError):
-            bedside(tmp_path / "refused", episodes, undeclared)
+            run_of(tmp_path / "refused", undeclared).execute(episodes, RunConfig())
         assert (server.server.seen.bytes, len(server.counted)) == (0, 1)
         declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
         local = provider_of(server.url, tmp_path, DataUseGuard(declared, tmp_path / "audit"))
         window = asyncio.run(context_window(local, is_open=False, margin=MARGIN))
         episodes = [FullInformation(of, window)]
-        bedside(tmp_path / "local", episodes, local)
+        run_of(tmp_path / "local", local).execute(episodes, RunConfig())
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert {(line["data_class"], line["ground"]) for line in audit} == {
