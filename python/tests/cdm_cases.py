@@ -27,9 +27,7 @@ _PARTS = {
 
 MADE = table("cdm_cases")
 TESTS = {test["itemid"]: test for test in MADE["tests"]}
-BEDSIDE = MADE["bedside"]
-HISTORY, EXAMINATION = BEDSIDE["history_of_present_illness"], BEDSIDE["physical_exams"]
-ULTRASOUND, CT, CHEST = (report["text"] for report in BEDSIDE["reports"])
+HISTORY = MADE["bedside"]["history_of_present_illness"]
 
 
 @cache

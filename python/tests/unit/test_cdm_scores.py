@@ -23,7 +23,6 @@ from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import Toolbox
 from medeval.tasks.task import Method
 
-ANSWER = FinalAnswer("appendicitis", ())
 RULES = table("cdm_scores")
 
 

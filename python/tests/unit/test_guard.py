@@ -34,7 +34,6 @@ from medeval.inference.run import AUDIT, RunConfig
 from medeval.inference.types import Sample
 
 TABLES = table("guard")
-CREDENTIALED = Path(__file__).parents[1] / "cli" / "inputs" / "credentialed.yaml"
 TODAY = date(2026, 6, 1)
 NOTE = "Mr. Quillfeather presented with rebound tenderness"
 NOTE_ITEM = Sample("20000001", [{"role": "user", "content": f"{NOTE} (20000001)"}], "credentialed")
