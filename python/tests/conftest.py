@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
@@ -156,10 +155,10 @@ def postgres_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str
 
 
 @pytest.fixture(scope="session")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+def worker() -> Iterator[Worker]:
     """A process that runs dbt with the project parsed."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield Worker(pool, tmp_path_factory.mktemp("dbt"))
+    with Worker(1, mp_context=get_context("spawn")) as process:
+        yield process
 
 
 def _built(floor: str, engine: str, source: Path | None = None) -> Any:

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 from commands import PROJECT_ROOT, parse_options, places_of
 
-# Half of a short run is the writing of what the project was parsed to, which nobody reads.
-_OPTIONS = ("--no-use-colors", "--no-write-json")
 
-
-@dataclass(frozen=True)
-class Worker:
-    """A process that has the project parsed and runs dbt, which saves seconds a run."""
-
-    pool: ProcessPoolExecutor
-    folder: Path
-
-    def dbt(self, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
-        """Run dbt; tell whether it succeeded, and what it printed."""
-        return self.pool.submit(_run_dbt, str(self.folder), args, env).result()
+# The process, which has one run at a time.
+Worker = ProcessPoolExecutor
 
 
 @cache
@@ -35,10 +25,11 @@ def _parsed_project() -> Any:
     from dbt.cli.main import dbtRunner
 
     os.chdir(PROJECT_ROOT)
-    return dbtRunner().invoke(["--quiet", "parse", *_OPTIONS, *parse_options("worker")]).result
+    words = ["--quiet", "--no-write-json", "parse", *parse_options("worker")]
+    return dbtRunner().invoke(words).result
 
 
-def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
+def _run_dbt(words: list[str], env: dict[str, str]) -> tuple[bool, str]:
     from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.cli.main import dbtRunner
     from dbt.selected_resources import set_selected_resources
@@ -49,8 +40,7 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
     os.environ.update(env)
     output = io.StringIO()
     with redirect_stdout(output):
-        options = (*_OPTIONS, *places_of(Path(folder))[1])
-        done = dbtRunner(manifest=manifest).invoke([*args, *options])
+        done = dbtRunner(manifest=manifest).invoke(words)
         # dbt puts a query of the command line into the project that it was given.
         for name in [name for name in manifest.nodes if name.startswith("sql_operation.")]:
             del manifest.nodes[name]
@@ -65,10 +55,22 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
 
 @dataclass(frozen=True)
 class Worked:
-    """A folder with a DuckDB warehouse on which a worker runs dbt."""
+    """A folder with a DuckDB warehouse on which dbt runs, which saves seconds a run.
+
+    Attributes:
+        worker: the process that has the project parsed.
+        folder: for the warehouse and for dbt's files.
+        env: variables of each run.
+    """
+
+    # The staging views of its data set.
+    views: ClassVar[tuple[str, ...]] = ()
+    # What dbt attaches the user's database file as; views over it need it.
+    source_alias: ClassVar[str] = ""
 
     worker: Worker
     folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -77,7 +79,10 @@ class Worked:
     def dbt(self, *args: str, **env: object) -> tuple[bool, str]:
         """Run dbt with `MEDEVAL_` variables; tell whether it succeeded, and what it printed."""
         variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
-        return self.worker.dbt(args, {**variables, **places_of(self.folder)[0]})
+        warehouse, options = places_of(self.folder)
+        # Half of a short run is the writing of what the project was parsed to, which nobody reads.
+        words = [*args, *options, "--no-use-colors", "--no-write-json"]
+        return self.worker.submit(_run_dbt, words, {**self.env, **variables, **warehouse}).result()
 
     def builds(self, *args: str, **env: object) -> str:
         """Run dbt, which must succeed, and return what it printed."""
@@ -96,11 +101,6 @@ class Worked:
     def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
         """Return the rows of every staging view."""
         return {view: sorted(self.rows(f"from {view}", source), key=repr) for view in self.views}
-
-    # The staging views of its data set.
-    views: tuple[str, ...] = ()
-    # What dbt attaches the user's database file as; views over it need it.
-    source_alias = ""
 
     def rows(self, query: str, source: Path | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query; views over a database file need that file."""

@@ -146,19 +146,17 @@ def test_the_build_stops_at_what_is_wrong(
 def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
     notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
     named = fill(tmp_path / "named", {"b.txt": "PLAN: of the folder"})
-    warehouse = Worked(worker, tmp_path)
-    env = {"MEDEVAL_DUCKDB": str(warehouse.path), CACHE: str(notes.parent)}
-    assert f"is read from the download in {notes.parent}" in worker.dbt(MODELS, env)[1]
+    warehouse = Worked(worker, tmp_path, {CACHE: str(notes.parent)})
+    assert f"is read from the download in {notes.parent}" in warehouse.builds(*MODELS)
     answers = "select answer from mtsamples.mtsamples_procedures"
     assert warehouse.rows(answers) == [("of the cache",)]
-    assert worker.dbt(MODELS, {**env, "MEDEVAL_MTSAMPLES": str(named)})[0]
+    warehouse.builds(*MODELS, MTSAMPLES=named)
     assert warehouse.rows(answers) == [("of the folder",)]
     # The demo stands in for neither of them.
-    warehouse.stops(*MODELS, says=("This warehouse holds mtsamples of", f"or {CACHE}"))
+    unnamed = Worked(worker, tmp_path)
+    unnamed.stops(*MODELS, says=("This warehouse holds mtsamples of", f"or {CACHE}"))
     shutil.rmtree(notes.parent)
-    succeeded, output = worker.dbt(MODELS, env)
-    assert not succeeded
-    assert "load mtsamples --download" in output
+    warehouse.stops(*MODELS, says=("load mtsamples --download",))
 
 
 @pytest.mark.parametrize(
