@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import duckdb
 from commands import PROJECT_ROOT, parse_options, places_of
 
-
 # The process, which has one run at a time.
 Worker = ProcessPoolExecutor
 

@@ -6,13 +6,14 @@ import gzip
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import PROJECT_ROOT
-from mimic3_folder import write
+from mimic3_folder import TABLES, write
 
 
 def change(folder: Path, files: Mapping[str, Any]) -> None:
@@ -27,12 +28,12 @@ def change(folder: Path, files: Mapping[str, Any]) -> None:
         elif path.suffix == ".parquet":
             pq.write_table(pa.table(content), path)
         else:
-            write(path, content)
+            write(path, filled(content, folder) if isinstance(content, str) else content)
 
 
 def filled(text: str, folder: Path) -> str:
-    """Return a text of a row with the places of its folder and of the project."""
-    return text.replace("$FOLDER", str(folder)).replace("$PROJECT", str(PROJECT_ROOT))
+    """Return a text of a row with the places of its folder and of the project, and with tables."""
+    return Template(text).safe_substitute(TABLES, FOLDER=folder, PROJECT=PROJECT_ROOT)
 
 
 # Detected, a code loses its leading zeros and an empty column its type.

@@ -24,7 +24,7 @@ def write_folder(folder: Path, tables: Mapping[str, str] = TABLES) -> Path:
 
 def write(path: Path, content: str | bytes) -> Path:
     """Write a file, compressed where its name ends so."""
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="surrogateescape") if isinstance(content, str) else content
     path.write_bytes(gzip.compress(data) if path.name.lower().endswith(".gz") else data)
     return path
 

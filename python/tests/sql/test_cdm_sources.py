@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import MODELS_ONLY
 from cdm_folder import TABLES, as_release_1_0, write_folder
 from dbt_worker import Worked, Worker
-from folder_changes import change, database, filled
+from folder_changes import database
 from mimic3_folder import replace
-from tables import slow_after, table
 
 STAGING = ("run", "--select", "models/cdm/staging")
-ROWS = table("cdm_sources")
 
 
 class Warehouse(Worked):
@@ -81,34 +76,6 @@ def test_a_database_file_gives_the_rows_of_the_files(
     assert warehouse.staged(path) == plain_rows
 
 
-def settings(row: dict[str, Any], folder: Path) -> tuple[tuple[str, ...], dict[str, Path]]:
-    """Change the folder as a row says; return the words of dbt and the variables for it."""
-    change(folder, row.get("files", {}))
-    select = ("run", "--select", *row["select"]) if "select" in row else STAGING
-    variables = {name: filled(value, folder) for name, value in row.get("vars", {}).items()}
-    places = named(folder)
-    wanted = {name: places[name] for name in row.get("named", places)}
-    return (*select, "--vars", json.dumps(variables)), wanted
-
-
-@pytest.mark.parametrize("name", slow_after(2, ROWS["stops"]))
-def test_a_build_stops_as_its_row_says(warehouse: Warehouse, folder: Path, name: str) -> None:
-    row = ROWS["stops"][name]
-    if "select" in row:
-        warehouse.builds("seed", "--select", "cdm")
-    words, places = settings(row, folder)
-    warehouse.stops(*words, says=tuple(filled(part, folder) for part in row["says"]), **places)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ROWS["reads"])
-def test_a_build_reads_what_its_row_has(warehouse: Warehouse, folder: Path, name: str) -> None:
-    words, places = settings(ROWS["reads"][name], folder)
-    warehouse.builds(*words, **places)
-    for query, rows in ROWS["reads"][name]["finds"].items():
-        assert [list(row) for row in warehouse.rows(query)] == rows
-
-
 NOTES = [
     'line one\nline "two"\r\n\r\n,comma',
     "a\x01\x02\x07\x0b\x1f\x7fb\u0085c\u2028d\u00a0",
@@ -141,19 +108,3 @@ def test_release_1_0_as_downloaded(
     output = warehouse.builds(*STAGING, **variables)
     assert "are ignored" not in output
     assert warehouse.staged() == plain_rows
-
-
-@pytest.mark.slow
-def test_a_part_by_other_rules(worker: Worker, tmp_path: Path, warehouse: Warehouse) -> None:
-    """Tables of two rule sets must not stand side by side in an export."""
-    built = Warehouse(worker, tmp_path)
-    built.builds("build", "--select", "cdm", *MODELS_ONLY)
-    rules = ("--vars", "{cdm_rules: reference}")
-    output = built.builds("run", "--select", "cdm_lab_results", *rules)
-    assert "Only a part of cdm was built" in output
-    shutil.rmtree(tmp_path / "spill", ignore_errors=True)
-    builds = "medeval.medeval.builds"
-    newest = f"select succeeded, settings from {builds} order by sequence_number desc limit 1"
-    ((succeeded, settings),) = built.rows(newest)
-    assert not succeeded
-    assert json.loads(settings)["cdm_rules"] == "reference"

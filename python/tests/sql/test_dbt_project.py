@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import cdm_folder
 import duckdb
@@ -54,23 +53,6 @@ def test_a_warehouse_that_is_called_as_a_schema_of_it_is_refused(name: str, tmp_
     told = " ".join(done.stdout.split())
     assert f"is called {name}, as is a schema in it" in told
     assert "such as medeval.duckdb" in told
-
-
-@pytest.mark.slow
-def test_a_text_that_says_false_is_false(built: Worked) -> None:
-    def regions(value: object) -> list[tuple[Any, ...]]:
-        variables = json.dumps({"pelvis_as_abdomen": value})
-        select = ("build", "--select", "+int_cdm__radiology_keywords", *MODELS)
-        built.builds(*select, "--vars", variables)
-        ((settings,),) = built.rows(
-            "select settings from medeval.medeval.builds order by sequence_number desc limit 1"
-        )
-        assert json.loads(settings)["pelvis_as_abdomen"] is (str(value).lower() == "true")
-        return built.rows("from cdm.int_cdm__radiology_keywords order by all")
-
-    false, true = regions(False), regions(True)
-    assert false != true
-    assert [regions(text) for text in ("false", "False", "true")] == [false, false, true]
 
 
 def test_unit_tests_have_their_own_values_of_variables(cdm_duckdb: Build, tmp_path: Path) -> None:
@@ -184,57 +166,6 @@ def test_a_model_that_fails_leaves_its_old_table_and_one_of_another_kind_takes_i
     mimic3_folder.replace(folder, "patients", cell)
     built.stops(*models, says=("cannot read mimic3.patients.dob",), MIMIC3_DIR=folder)
     assert {name: built.rows(f"from mimic3.{name}") for name in tables} == before
-
-
-# Previews
-
-
-def test_a_staging_model_is_previewed_before_the_first_build(built: Worked) -> None:
-    said = built.builds("show", "--select", "stg_mimic3__icustays", "stg_yier__records")
-    assert "Previewing node 'stg_mimic3__icustays'" in said
-    assert "| icustay_id |" in said
-    query = "select count(*) as n, 40 + 2 as m from {{ source('mimic4_hosp', 'patients') }}"
-    assert "| 42 |" in built.builds("show", "--inline", query)
-    assert built.rows("select schema_name from duckdb_tables()") == []
-    assert built.rows("select view_name from duckdb_views() where not internal") == []
-
-
-@pytest.mark.slow
-def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> None:
-    says = ("does not exist", "Build the benchmark first: `dbt build --select NAME` (cdm, mimic3,")
-    built.stops("show", "--select", "int_mimic3__cohort", says=says)
-    built.stops("show", "--inline", "select * from cdm.cdm_cases", says=says)
-    query = (
-        "{{ run_query('select * from ' ~ source('mimic3', 'patients')).rows | length if execute }}"
-    )
-    compiled = ("compile", "--inline", query)
-    said = run_parsed(*compiled, target="duckdb", env={}, folder=built.folder).stdout
-    assert [part in said for part in says] == [True, True], said
-
-
-@pytest.mark.slow
-def test_a_model_made_of_a_seed_compiles_before_the_first_build(built: Worked) -> None:
-    models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
-    built.builds("compile", "--select", *models)
-    said = "The seed {0} is not built. Build it first: `dbt seed --select {0}`"
-    says = map(said.format, ("radiology_look_alikes", "item_variables"))
-    built.stops("run", "--select", *models, says=tuple(says))
-
-
-@pytest.mark.slow
-def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
-    folder = mimic3_folder.write_folder(built.folder / "files")
-    mimic3_folder.replace(
-        folder, "patients", mimic3_folder.with_cell("patients", "dob", f"{MARKER} at noon")
-    )
-    show = ("show", "--select", "stg_mimic3__patients")
-    says = ("cannot read mimic3.patients.dob as a time",)
-    assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
-    (folder / "patients.csv").write_text(mimic3_folder.TABLES["patients"] + f"1,2,{MARKER}\n")
-    says = (f"{folder}/patients.csv, row 3 (the header not counted): the header has 8 cells",)
-    assert MARKER not in built.stops(*show, says=says, MIMIC3_DIR=folder)
-    (folder / "patients.csv").unlink()
-    built.stops(*show, says=(f"Missing in {folder}: patients.csv.gz or",), MIMIC3_DIR=folder)
 
 
 # Elsewhere

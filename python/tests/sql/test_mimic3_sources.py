@@ -19,7 +19,7 @@ from builds import MODELS_ONLY, PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import database
-from mimic3_folder import GIVEN, TABLES, replace, with_cell, write, write_folder
+from mimic3_folder import GIVEN, TABLES, replace, write, write_folder
 
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
 STAGING = ("run", "--select", "models/mimic3/staging")
@@ -146,37 +146,6 @@ def test_codes_stay_text_and_empty_cells_are_missing(
 # What cannot be read.
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[] if "fast" in case else pytest.mark.slow, id=case["id"])
-        for case in GIVEN["stops"]
-    ],
-)
-def test_what_cannot_be_read_stops_and_is_named(
-    warehouse: Warehouse, tmp_path: Path, case: dict[str, Any]
-) -> None:
-    # No sign in a path is a pattern.
-    folder = write_folder(tmp_path / "a*b?[c]")
-    for table, lines in case.get("append", {}).items():
-        write(folder / f"{table}.csv", (TABLES[table] + lines).encode("latin-1"))
-        if "beside" not in case:
-            (folder / f"{table}.csv.gz").unlink()
-    if "cell" in case:
-        replace(folder, case["cell"][0], with_cell(*case["cell"]))
-    for table in case.get("without", ()):
-        (folder / f"{table}.csv.gz").unlink()
-    named = {
-        name: path.replace("$HERE", str(folder))
-        for name, path in case.get("env", {"MIMIC3_DIR": "$HERE"}).items()
-    }
-    if "builds" in case:
-        warehouse.builds("run", "--select", case["builds"], **named)
-    says = tuple(part.replace("$HERE", str(folder)) for part in case["says"])
-    select = ("run", "--select", case["select"]) if "select" in case else STAYS
-    assert "synthetic" not in warehouse.stops(*select, says=says, **named)
-
-
 # mimic-code#133, ricu#80: downloads that broke off.
 def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: Path) -> None:
     header, row = TABLES["patients"].split("\n")[:2]
@@ -199,16 +168,6 @@ def test_a_cell_of_a_large_file_is_placed(warehouse: Warehouse, folder: Path, su
     path = replace(folder, "admissions", f"{header}\n{''.join(rows)}", suffix)
     place = f"{path}, row 123456 (the header not counted), column dischtime: '2150-01-0'"
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["run", "test"])
-def test_demo_replaces_no_data(worker: Worker, tmp_path: Path, folder: Path, command: str) -> None:
-    warehouse = Warehouse(worker, tmp_path)
-    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
-    says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
-    warehouse.stops(command, *ADMISSIONS[1:], says=says)
-    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
 
 
 # mimic-code's DuckDB file.

@@ -124,24 +124,6 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
     refused(r"caf\\xe9.txt.*is not UTF-8", read_notes, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    slow_after(
-        1,
-        [
-            ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
-            ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
-        ],
-    ),
-)
-def test_the_build_stops_at_what_is_wrong(
-    worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
-) -> None:
-    folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x", name: content})
-    place = folder if name.endswith(".txt") else folder / name
-    Worked(worker, tmp_path).stops(*MODELS, says=(said,), MTSAMPLES=place)
-
-
 @pytest.mark.slow
 def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
     notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
