@@ -79,18 +79,16 @@ class Build:
         with open_warehouse(target, PROJECT_ROOT) as warehouse:
             return [row for batch in warehouse.query(query) for row in batch]
 
-    def published(
-        self, table: str, schema: str = "mimic3"
-    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def published(self, table: str, schema: str = "") -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the column names and the rows of a published table, in an order of their own."""
-        names = [
-            str(row[0])
-            for row in self.rows(
-                "select column_name from information_schema.columns where table_schema = "
-                f"'{schema}' and table_name = '{table}' order by ordinal_position"
-            )
-        ]
+        schema = schema or self.floor
+        columns = self.rows(
+            "select column_name from information_schema.columns where table_schema = "
+            f"'{schema}' and table_name = '{table}' order by ordinal_position"
+        )
+        names = [str(name) for (name,) in columns]
         rows = self.rows(f"select {', '.join(names)} from {schema}.{table}")
+        assert rows, f"{table} is empty, which proves nothing"
         return names, sorted(rows, key=repr)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
@@ -108,3 +109,13 @@ class Worked:
                 name = str(source).replace("'", "''")
                 connection.execute(f"attach '{name}' as {self.source_alias} (read_only)")
             return connection.execute(query).fetchall()
+
+
+def store_views(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Make tables of the views that a statement names: rows of a view cannot be changed."""
+    views = "select schema_name, view_name from duckdb_views() where not internal order by all"
+    for schema, name in connection.execute(views).fetchall():
+        if f"{schema}.{name}" in re.findall(r"\w+\.\w+", statement):
+            connection.execute(f"create table {schema}.stored as select * from {schema}.{name}")
+            connection.execute(f"drop view {schema}.{name}")
+            connection.execute(f"alter table {schema}.stored rename to {name}")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from benchmarks import performance
 from commands import PROJECT_ROOT
 from in_process import Main
@@ -31,6 +30,17 @@ JINJA = re.compile(r"\{%-? set \w+ -?%\}.*?\{%-? endset -?%\}|\{\{.*?\}\}|\{%.*?
 # Each engine has its own way to cast a cell, and to find a table.
 PORTABLE_FILES = [path for path in SQL_FILES if path.parent.name not in ("engines", "sources")]
 PAGES = [PROJECT_ROOT / "README.md", *sorted(PROJECT_ROOT.glob("docs/*.md"))]
+
+
+@cache
+def project_file(name: str) -> Any:
+    text = (PROJECT_ROOT / name).read_text(encoding="utf-8")
+    return tomllib.loads(text) if name.endswith(".toml") else read_yaml(text)
+
+
+def texts(*patterns: str) -> str:
+    files = [path for pattern in patterns for path in PROJECT_ROOT.glob(pattern)]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -143,7 +153,7 @@ def test_every_model_and_column_is_described() -> None:
 
 
 def test_every_published_table_is_on_its_page() -> None:
-    page = (PROJECT_ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    page = texts("docs/tables.md")
     published = re.compile(r"(?:cdm|mimic3|mtsamples|yier)_\w+")
     public = {path.stem for path in MODEL_FILES if published.fullmatch(path.stem)}
     assert public == {*re.findall(f"`({published.pattern})`", page)}
@@ -180,7 +190,7 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_in_the_site_which_needs_nothing_of_others() -> None:
-    site = yaml.safe_load((PROJECT_ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    site = project_file("mkdocs.yml")
     entries = [entry for section in site["nav"] for entry in next(iter(section.values()))]
     named = [entry if isinstance(entry, str) else next(iter(entry.values())) for entry in entries]
     assert sorted(named) == sorted(page.name for page in PAGES[1:])
@@ -190,38 +200,20 @@ def test_every_page_is_in_the_site_which_needs_nothing_of_others() -> None:
 
 
 def test_every_setting_is_on_the_page_of_settings() -> None:
-    page = (PROJECT_ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"`([A-Za-z0-9_]+)`", page))
-    places = ["profiles.yml", "dbt_project.yml", "models", "python/medeval"]
-    files = [
-        file for one in places for file in [PROJECT_ROOT / one, *(PROJECT_ROOT / one).rglob("*")]
-    ]
-    read = {
-        name
-        for file in files
-        if file.suffix in (".py", ".yml", ".toml")
-        for name in re.findall(
-            r"\b(?:MEDEVAL|PG)_?[A-Z0-9_]*[A-Z0-9]\b", file.read_text(encoding="utf-8")
-        )
-    }
+    listed = set(re.findall(r"`([A-Za-z0-9_]+)`", texts("docs/settings.md")))
+    code = texts("*.yml", "models/**/*.yml", "python/medeval/**/*.py", "python/medeval/**/*.toml")
+    read = set(re.findall(r"\b(?:MEDEVAL|PG)_?[A-Z0-9_]*[A-Z0-9]\b", code))
     assert len(read) > 15
-    assert read - listed == set()
-    variables = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text(encoding="utf-8"))[
-        "vars"
-    ]
-    assert {*variables} - listed == set()
+    assert (read | {*project_file("dbt_project.yml")["vars"]}) - listed == set()
 
 
 TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
-
-
 HELP: dict[tuple[str, ...], str] = {}
 
 
 def help_of(main: Main, *command: str) -> str:
     if command not in HELP:
-        shown = main(*command, "--help", code=0)
-        HELP[command] = shown.out
+        HELP[command] = main(*command, "--help", code=0).out
     return HELP[command]
 
 
@@ -242,9 +234,7 @@ def test_commands_of_pages_exist(page: Path, monkeypatch: pytest.MonkeyPatch, ma
 
 
 def test_variables_of_the_pages_are_read_somewhere() -> None:
-    places = ("*.yml", "macros/**/*.sql", "models/**/*.yml", "python/medeval/**/*.py")
-    files = [path for place in places for path in PROJECT_ROOT.glob(place)]
-    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    code = texts("*.yml", "macros/**/*.sql", "models/**/*.yml", "python/medeval/**/*.py")
     for page in PAGES:
         for variable in re.findall(r"MEDEVAL_[A-Z0-9_]+", page.read_text(encoding="utf-8")):
             assert variable in code, (page.name, variable)
@@ -260,8 +250,7 @@ def test_variables_of_the_pages_are_read_somewhere() -> None:
     ],
 )
 def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: str) -> None:
-    text = (PROJECT_ROOT / f"{lock}.txt").read_text(encoding="utf-8")
-    entries = text.replace("\\\n", "").splitlines()
+    entries = texts(f"{lock}.txt").replace("\\\n", "").splitlines()
     pinned = re.compile(
         r"([a-z0-9.-]+)(?:\[[a-z,-]+\])?==[^\s;]+( ; [^\\]+?)?( +--hash=sha256:[0-9a-f]{64})+"
     )
@@ -269,7 +258,7 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     loose = [entry[:60] for entry in entries if not pinned.fullmatch(entry.rstrip())]
     assert loose == [], "an entry without a version or a hash"
 
-    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = project_file("pyproject.toml")
     extras = project["project"]["optional-dependencies"]
     asked = {
         "build": [*project["build-system"]["requires"], "pip"],
@@ -281,7 +270,7 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     needed = {re.match(r"[A-Za-z0-9_.-]+", word)[0].lower().replace("_", "-") for word in asked}  # type: ignore[index]
     assert needed - names <= {"medeval"}
 
-    makefile = (PROJECT_ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile = texts("Makefile")
     assert f"-r {lock}.txt" in makefile
     for line in makefile.splitlines():
         if "$(INSTALL)" in line or "uv pip install" in line:
@@ -301,17 +290,14 @@ def test_the_tests_run_where_spark_is_not_installed() -> None:
 
 
 def test_the_first_page_is_short_and_the_project_is_cited_as_it_is() -> None:
-    assert len((PROJECT_ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
-    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    cited = yaml.safe_load((PROJECT_ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    built = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text(encoding="utf-8"))
-    version = project["project"]["version"]
-    assert (cited["version"], built["version"]) == (version, version)
-    assert (cited["cff-version"], cited["license"]) == ("1.2.0", project["project"]["license"])
+    assert len(texts("README.md").splitlines()) <= 120
+    project, cited = project_file("pyproject.toml")["project"], project_file("CITATION.cff")
+    version = project["version"]
+    assert version == cited["version"] == project_file("dbt_project.yml")["version"]
+    assert (cited["cff-version"], cited["license"]) == ("1.2.0", project["license"])
     for work in [cited, *cited["references"]]:
         assert {"type", "title", "authors"} <= work.keys()
-    changes = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert version in changes.split("\n## ", 2)[1]
+    assert version in texts("CHANGELOG.md").split("\n## ", 2)[1]
 
 
 def test_nothing_large_or_private_is_committed() -> None:
@@ -334,18 +320,17 @@ SCENARIO = re.compile(r"\bnet ((?:`\w+`(?:, )?)+)")
 
 def test_every_promise_names_a_test_that_there_is() -> None:
     """No test or scenario is named that is not there, and no promise and page is without one."""
-    text = LEDGER
     defined = re.compile(r"^def (\w+)\(", re.MULTILINE)
     functions = {
         path.relative_to(TESTS).as_posix(): {*defined.findall(path.read_text("utf-8"))}
         for path in TESTS.rglob("test_*.py")
     }
-    promised = text.split("\n## What is promised", 1)[1].split("\n## ", 1)[0]
+    promised = LEDGER.split("\n## What is promised", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| (?!promise |---).*", promised, re.MULTILINE)
     pages = [f"docs/{path.name}" for path in PAGES[1:] if path.stem != "performance"]
     scenarios = {path.stem for path in (TESTS / "golden" / "scenarios").glob("*.json")}
-    tests = TEST_ID.findall(text)
-    nets = [name for names in SCENARIO.findall(text) for name in re.findall(r"\w+", names)]
+    tests = TEST_ID.findall(LEDGER)
+    nets = [name for names in SCENARIO.findall(LEDGER) for name in re.findall(r"\w+", names)]
     assert [
         *(f"{file}::{name}" for file, name in tests if name not in functions.get(file, ())),
         *(f"net {name}" for name in nets if name not in scenarios),

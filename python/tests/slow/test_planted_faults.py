@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked, Worker, store_views
 from tables import table
 
 pytestmark = pytest.mark.slow
@@ -29,16 +29,6 @@ def warehouse(worker: Worker, demo_folder: Path, tmp_path: Path) -> Worked:
     copied = Worked(worker, tmp_path)
     shutil.copy(demo_folder / "medeval.duckdb", copied.path)
     return copied
-
-
-def store_views(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """Make tables of the views that a statement names: rows of a view cannot be changed."""
-    views = "select schema_name, view_name from duckdb_views() where not internal order by all"
-    for schema, name in connection.execute(views).fetchall():
-        if f"{schema}.{name}" in re.findall(r"\w+\.\w+", statement):
-            connection.execute(f"create table {schema}.stored as select * from {schema}.{name}")
-            connection.execute(f"drop view {schema}.{name}")
-            connection.execute(f"alter table {schema}.stored rename to {name}")
 
 
 def plant(warehouse: Worked, statement: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,6 @@ def test_both_engines_have_the_same_tables_and_files(
     assert "the synthetic demo" in run_medeval("load", floor, env=postgres_database, code=0).stderr
     postgres = Build("postgres", tmp_path / "postgres", postgres_database, floor)
     postgres.dbt("build", "--select", floor)
-    published = [name for name in published_tables(floor) if name.startswith(floor)]
-    for name in published:
-        names, rows = duckdb.published(name, floor)
-        assert rows
-        assert (names, rows) == postgres.published(name, floor)
+    for name in filter(re.compile(floor).match, published_tables(floor)):
+        assert duckdb.published(name) == postgres.published(name)
     assert (postgres.export() / file).read_bytes() == (duckdb.export() / file).read_bytes()
