@@ -16,7 +16,7 @@ import commands
 import pytest
 from builds import SYNTHETIC, SYNTHETIC_IV, Build, build_demo, build_floor
 from commands import PARSES, PROJECT_ROOT, link_project, run_medeval
-from dbt_worker import Worker
+from dbt_worker import Worked, Worker
 from hypothesis import HealthCheck, settings
 from in_process import Main, main_in
 from postgres_server import Databases, NoServerError, new_database, server
@@ -159,6 +159,12 @@ def worker() -> Iterator[Worker]:
     """A process that runs dbt with the project parsed."""
     with Worker(1, mp_context=get_context("spawn")) as process:
         yield process
+
+
+@pytest.fixture
+def built(worker: Worker, tmp_path: Path) -> Worked:
+    """An empty folder for a warehouse on DuckDB."""
+    return Worked(worker, tmp_path)
 
 
 def _built(floor: str, engine: str, source: Path | None = None) -> Any:

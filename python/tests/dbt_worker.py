@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 from commands import PROJECT_ROOT, parse_options, places_of
@@ -63,11 +63,6 @@ class Worked:
         env: variables of each run.
     """
 
-    # The staging views of its data set.
-    views: ClassVar[tuple[str, ...]] = ()
-    # What dbt attaches the user's database file as; views over it need it.
-    source_alias: ClassVar[str] = ""
-
     worker: Worker
     folder: Path
     env: Mapping[str, str] = field(default_factory=dict)
@@ -98,16 +93,18 @@ class Worked:
             assert str(part) in output, output
         return output
 
-    def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
-        """Return the rows of every staging view."""
-        return {view: sorted(self.rows(f"from {view}", source), key=repr) for view in self.views}
+    def staged(self, floor: str, **files: Path) -> dict[str, list[tuple[Any, ...]]]:
+        """Return the rows of every staging view of a floor."""
+        paths = (PROJECT_ROOT / "models" / floor / "staging").glob("stg_*.sql")
+        views = [f"{floor}.{path.stem}" for path in paths]
+        return {view: sorted(self.rows(f"from {view}", **files), key=repr) for view in views}
 
-    def rows(self, query: str, source: Path | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; views over a database file need that file."""
+    def rows(self, query: str, **files: Path) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; views over a database file need it, by dbt's name for it."""
         with duckdb.connect(self.path, read_only=True) as connection:
-            if source is not None:
-                name = str(source).replace("'", "''")
-                connection.execute(f"attach '{name}' as {self.source_alias} (read_only)")
+            for name, path in files.items():
+                quoted = str(path).replace("'", "''")
+                connection.execute(f"attach '{quoted}' as {name} (read_only)")
             return connection.execute(query).fetchall()
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 from commands import contents
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from in_process import Done, Main
 from mtsamples_listing import listed
 from tables import table
@@ -155,18 +155,18 @@ def test_notes_of_another_download_are_completed_and_others_named(repository: Re
 def test_a_run_fills_a_cache_that_is_empty(
     repository: Repository,
     main: Main,
-    worker: Worker,
+    built: Worked,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    cache, warehouse = tmp_path / "cache", Worked(worker, tmp_path)
-    monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse.path))
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(built.path))
     words = ["run", "--task", "mtsamples", "--model", "demo", "--judge-model", "local"]
     words += ["--cache-dir", str(cache), "--out", str(tmp_path / "runs")]
     done = main(*words, code=2)
     assert f"{cache / 'txt_files'}: 3 notes, 3 of them fetched now" in done.err
     assert f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`" in done.err
     assert contents(cache / "txt_files") == NOTES
-    warehouse.builds("build", "--select", "mtsamples", MTSAMPLES=cache)
+    built.builds("build", "--select", "mtsamples", MTSAMPLES=cache)
     assert "fetched" not in main(*words, code=0).err
     assert repository.asked[LIST] == repository.asked[FIRST] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from dbt_worker import Worked, Worker, store_views
+from dbt_worker import Worked, store_views
 from tables import table
 
 pytestmark = pytest.mark.slow
@@ -24,11 +24,10 @@ def verdicts(output: str) -> int:
 
 
 @pytest.fixture
-def warehouse(worker: Worker, demo_folder: Path, tmp_path: Path) -> Worked:
+def warehouse(built: Worked, demo_folder: Path) -> Worked:
     """A copy of the demo's warehouse."""
-    copied = Worked(worker, tmp_path)
-    shutil.copy(demo_folder / "medeval.duckdb", copied.path)
-    return copied
+    shutil.copy(demo_folder / "medeval.duckdb", built.path)
+    return built
 
 
 def plant(warehouse: Worked, statement: str) -> None:

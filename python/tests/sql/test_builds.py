@@ -10,7 +10,7 @@ from typing import Any
 import cdm_folder
 import mimic3_folder
 import pytest
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from folder_changes import change, filled
 from tables import table
 
@@ -22,9 +22,9 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_dbt_does_what_its_row_says(worker: Worker, tmp_path: Path, row: dict[str, Any]) -> None:
+def test_dbt_does_what_its_row_says(built: Worked, row: dict[str, Any]) -> None:
     # No sign in a path is a pattern.
-    folder, warehouse = tmp_path / "a*b?[c]", Worked(worker, tmp_path / "built")
+    folder = built.folder / "a*b?[c]"
     made = {"mimic3": mimic3_folder.write_folder, "mimic4": cdm_folder.write_folder}
     made.get(row.get("of", ""), Path.mkdir)(folder)
     change(folder, row.get("files", {}))
@@ -35,10 +35,10 @@ def test_dbt_does_what_its_row_says(worker: Worker, tmp_path: Path, row: dict[st
             mimic3_folder.replace(folder, step["cell"][0], cell)
         words = [*shlex.split(step["dbt"]), "--vars", json.dumps(step.get("vars", {}))]
         env = {name: filled(place, folder) for name, place in step.get("env", {}).items()}
-        succeeded, output = warehouse.dbt(*(filled(word, folder) for word in words), **env)
+        succeeded, output = built.dbt(*(filled(word, folder) for word in words), **env)
         assert succeeded == ("stops" not in step), output
         for part in step.get("stops", step.get("says", ())):
             assert filled(part, folder) in output, output
         assert [part for part in step.get("hides", ()) if part in output] == []
         for query, found in step.get("finds", {}).items():
-            assert [list(each) for each in warehouse.rows(query)] == found, query
+            assert [list(each) for each in built.rows(query)] == found, query

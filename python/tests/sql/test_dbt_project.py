@@ -17,7 +17,7 @@ import yaml
 from builds import MODELS_ONLY as MODELS
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from folder_changes import filled
 from parsed_dbt import run_parsed
 from postgres_server import connect, settings
@@ -27,12 +27,6 @@ from medeval.warehouse import Target, open_warehouse
 
 GIVEN = table("dbt_project")
 MARKER = "Zqvmarker"
-
-
-@pytest.fixture
-def built(worker: Worker, tmp_path: Path) -> Worked:
-    """An empty folder for a warehouse."""
-    return Worked(worker, tmp_path)
 
 
 # Variables
@@ -123,8 +117,7 @@ def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> N
 
 
 @pytest.mark.slow
-def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path: Path) -> None:
-    built = Worked(worker, tmp_path)
+def test_the_log_knows_a_build_that_stops_at_its_source(built: Worked, tmp_path: Path) -> None:
     questions = tmp_path / "questions.json"
     shutil.copy(PROJECT_ROOT / "demo" / "yier" / "questions.json", questions)
     models = ("build", "--select", "yier", *MODELS)

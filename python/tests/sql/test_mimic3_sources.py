@@ -32,24 +32,10 @@ WHOLE = ("build", "--select", "mimic3", *MODELS_ONLY)
 ROW_COUNTS = ("run", "--select", "+mimic3_source_tables")
 
 
-class Warehouse(Worked):
-    """A folder with a DuckDB warehouse that dbt builds from MIMIC-III."""
-
-    source_alias = "mimic3_source"
-    views = tuple(f"mimic3.stg_mimic3__{table}" for table in TABLES)
-
-    def export(self, **env: object) -> tuple[int, str]:
-        """Export a task with `MEDEVAL_` variables; return the exit code and what was said."""
-        out = self.folder / "exports"
-        variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
-        variables["MEDEVAL_DUCKDB"] = str(self.path)
-        done = run_medeval("export", "--task", "ihm", "--out", out, env=variables)
-        return done.returncode, done.stderr
-
-
-@pytest.fixture(scope="session")
-def warehouse(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return Warehouse(worker, tmp_path_factory.mktemp("warehouse"))
+def export(built: Worked, code: int, **env: str) -> str:
+    """Export a task, which must end with a code; return what was said."""
+    out, variables = built.folder / "exports", {"MEDEVAL_DUCKDB": str(built.path), **env}
+    return run_medeval("export", "--task", "ihm", "--out", out, env=variables, code=code).stderr
 
 
 @pytest.fixture
@@ -58,13 +44,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def plain_rows(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The rows of the staging views over a folder without any oddity."""
-    files = write_folder(tmp_path_factory.mktemp("plain") / "files")
+    warehouse = Worked(worker, tmp_path_factory.mktemp("plain"))
+    files = write_folder(warehouse.folder / "files")
     output = warehouse.builds(*STAGING, MIMIC3_DIR=files)
     assert "WARN" not in output.replace("WARN=0", "")
     assert f"mimic3 is read from the folder {files}." in output
-    return warehouse.staged()
+    return warehouse.staged("mimic3")
 
 
 # What users have: mimic-code#780 (names), mimic-code#603 (an extra column).
@@ -83,7 +70,7 @@ def as_parquet(path: Path, content: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "quote", "start", "line_end"), GIVEN["forms"])
 def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
-    warehouse: Warehouse,
+    built: Worked,
     plain_rows: dict[str, Any],
     tmp_path: Path,
     name: str,
@@ -101,8 +88,8 @@ def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
         rows = [start + ",".join(columns), *(f"{line},7" for line in lines), ""]
         path = folder / name.format(upper=table.upper(), title=table.title(), lower=table)
         (as_parquet if path.suffix == ".parquet" else write)(path, line_end.join(rows))
-    output = warehouse.builds(*STAGING, MIMIC3_DIR=os.path.relpath(folder, PROJECT_ROOT))
-    assert warehouse.staged() == plain_rows
+    output = built.builds(*STAGING, MIMIC3_DIR=os.path.relpath(folder, PROJECT_ROOT))
+    assert built.staged("mimic3") == plain_rows
     (warning,) = (line for line in output.splitlines() if "are ignored" in line)
     assert warning.endswith(", ".join(f"{table}.mimic_id" for table in sorted(TABLES)))
 
@@ -110,15 +97,15 @@ def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
 # mimic-code#1881, duckdb#16251: the sniffer looks at the first rows, takes the file for unquoted
 # and loses what comes after.
 @pytest.mark.slow
-def test_a_quoted_cell_after_many_plain_rows_is_read(warehouse: Warehouse, folder: Path) -> None:
+def test_a_quoted_cell_after_many_plain_rows_is_read(built: Worked, folder: Path) -> None:
     content = "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n"
     content += "".join(f"{row},{row:05},plain,plain title\n" for row in range(10_000, 40_000))
     content += '40001,A4407,,"ostomy barrier, 4"" x 4"""\n'
     content += '40002,A4408,"","a ""b"""\n'
     content += '40003,A4409,"""","line one\nline ""two""\r\n\r\n,comma"\n'
     replace(folder, "d_icd_diagnoses", content)
-    warehouse.builds("run", "--select", "stg_mimic3__d_icd_diagnoses", MIMIC3_DIR=folder)
-    found = warehouse.rows("select * from mimiciii.d_icd_diagnoses order by icd9_code")
+    built.builds("run", "--select", "stg_mimic3__d_icd_diagnoses", MIMIC3_DIR=folder)
+    found = built.rows("select * from mimiciii.d_icd_diagnoses order by icd9_code")
     logical = list(csv.reader(io.StringIO(content, newline="")))[1:]
     assert [tuple(cell or "" for cell in row) for row in found] == [
         tuple(row[1:]) for row in logical
@@ -129,45 +116,47 @@ def test_a_quoted_cell_after_many_plain_rows_is_read(warehouse: Warehouse, folde
 @pytest.mark.parametrize("kind", ["folder", "database"])
 @pytest.mark.parametrize("case", GIVEN["reads"], ids=lambda case: case["id"])
 def test_codes_stay_text_and_empty_cells_are_missing(
-    warehouse: Warehouse, folder: Path, case: dict[str, Any], kind: str
+    built: Worked, folder: Path, case: dict[str, Any], kind: str
 ) -> None:
     write(folder / f"{case['table']}.csv.gz", case["content"])
-    path = database(folder / "made.duckdb", folder) if kind == "database" else None
-    source = {"MIMIC3_DB": path} if path else {"MIMIC3_DIR": folder}
-    warehouse.builds("run", "--select", f"stg_mimic3__{case['table']}", **source)
-    places = {"staged": f"mimic3.stg_mimic3__{case['table']}"}
-    if path is None:  # such a database file has lost the difference
+    places, named = {"staged": f"mimic3.stg_mimic3__{case['table']}"}, {}
+    source = {"MIMIC3_DIR": folder}
+    if kind == "database":
+        named = {"mimic3_source": database(folder / "made.duckdb", folder)}
+        source = {"MIMIC3_DB": named["mimic3_source"]}
+    else:  # such a database file has lost the difference
         places["raw"] = f"mimiciii.{case['table']}"
+    built.builds("run", "--select", f"stg_mimic3__{case['table']}", **source)
     for kept, place in places.items():
         query = f"select {case['columns']} from {place} order by {case['order']}"
-        assert warehouse.rows(query, path) == [tuple(row) for row in case[kept]]
+        assert built.rows(query, **named) == [tuple(row) for row in case[kept]]
 
 
 # What cannot be read.
 
 
 # mimic-code#133, ricu#80: downloads that broke off.
-def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: Path) -> None:
+def test_a_gzip_file_cut_at_seventy_percent_stops(built: Worked, folder: Path) -> None:
     header, row = TABLES["patients"].split("\n")[:2]
     rows = "".join(f"{number},{number}{row[4:]}\n" for number in range(20_000))
     path = write(folder / "patients.csv.gz", f"{header}\n{rows}")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 7 // 10])
     says = (f"{path} looks truncated", "Check the file against SHA256SUMS and download it again")
-    warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
+    built.stops(*STAYS, says=says, MIMIC3_DIR=folder)
 
 
 # DuckDB reads a large file in pieces, and counts lines, not rows.
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_a_cell_of_a_large_file_is_placed(warehouse: Warehouse, folder: Path, suffix: str) -> None:
+def test_a_cell_of_a_large_file_is_placed(built: Worked, folder: Path, suffix: str) -> None:
     header = TABLES["admissions"].split("\n", 1)[0]
     good = "1,{0},{0},2150-01-01 08:00:00,2150-01-09 08:00:00,,,,,,,,,,,,{1},0,1\n".format
     rows = [good(number, '"one\ntwo, ""three"""') for number in range(1, 150_001)]
     rows[123_455] = rows[123_455].replace("2150-01-09 08:00:00", "2150-01-0")
     path = replace(folder, "admissions", f"{header}\n{''.join(rows)}", suffix)
     place = f"{path}, row 123456 (the header not counted), column dischtime: '2150-01-0'"
-    warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
+    built.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
 # mimic-code's DuckDB file.
@@ -176,89 +165,83 @@ def test_a_cell_of_a_large_file_is_placed(warehouse: Warehouse, folder: Path, su
 @pytest.mark.slow
 @pytest.mark.parametrize("upper", [False, True], ids=["lower", "upper"])
 def test_a_database_file_gives_the_rows_of_the_files(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, upper: bool
+    built: Worked, plain_rows: dict[str, Any], folder: Path, upper: bool
 ) -> None:
     path = database(folder / "Bob's mimic.duckdb", folder, upper=upper)
-    output = warehouse.builds(*STAGING, MIMIC3_DB=path)
+    output = built.builds(*STAGING, MIMIC3_DB=path)
     assert f"mimic3 is read from the DuckDB file {path}." in output
-    assert warehouse.staged(path) == plain_rows
+    assert built.staged("mimic3", mimic3_source=path) == plain_rows
 
 
 @pytest.mark.slow
-def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path) -> None:
+def test_what_a_database_file_lacks_is_named(built: Worked, folder: Path) -> None:
     path = database(folder / "mimic.duckdb", folder, upper=True)
     with duckdb.connect(path) as connection:
         connection.execute('alter table "PATIENTS" drop column "DOB"')
         connection.execute('drop table "ICUSTAYS"')
     says = (f"Missing in {path}: the table icustays.",)
-    warehouse.stops(*STAYS, says=says, MIMIC3_DB=path)
+    built.stops(*STAYS, says=says, MIMIC3_DB=path)
     says = (f"{path} (mimic3_source.main.PATIENTS) has no column dob.",)
-    warehouse.stops("run", "--select", "stg_mimic3__patients", says=says, MIMIC3_DB=path)
+    built.stops("run", "--select", "stg_mimic3__patients", says=says, MIMIC3_DB=path)
     database(path, folder, schema="copy")
     says = (f"The table admissions is twice in {path} (mimic3_source.copy.admissions): ",)
-    warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
+    built.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
 
 
 @pytest.fixture(scope="session")
-def demo(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def demo(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Worked:
     """The floor built from the folder of the demo."""
-    warehouse = Warehouse(worker, tmp_path_factory.mktemp("demo"))
+    warehouse = Worked(worker, tmp_path_factory.mktemp("demo"))
     output = warehouse.builds(*WHOLE, MIMIC3_DIR=SYNTHETIC)
     assert "known edition" not in output
     return warehouse
 
 
 @pytest.mark.slow
-def test_a_database_file_is_read_only_and_attached_again(demo: Warehouse, tmp_path: Path) -> None:
-    path = database(tmp_path / "mimic3.duckdb", SYNTHETIC, upper=True)
-    content = path.read_bytes()
+def test_a_database_file_is_read_only_and_attached_again(
+    demo: Worked, built: Worked, folder: Path
+) -> None:
+    path = database(folder / "mimic3.duckdb", SYNTHETIC, upper=True)
+    content, beside = path.read_bytes(), sorted(folder.iterdir())
     path.chmod(0o444)
-    (tmp_path / "built").mkdir()
-    warehouse = Warehouse(demo.worker, tmp_path / "built")
-    warehouse.builds(*WHOLE, MIMIC3_DB=path)
+    built.builds(*WHOLE, MIMIC3_DB=path)
     for table in PUBLISHED:
         query = f"from mimic3.{table} order by all"
-        assert warehouse.rows(query) == demo.rows(query), table
-    warehouse.builds("test", "--select", "mimic3", MIMIC3_DB=path)
-    assert warehouse.export(MIMIC3_DB=path)[0] == 0
+        assert built.rows(query) == demo.rows(query), table
+    built.builds("test", "--select", "mimic3", MIMIC3_DB=path)
+    export(built, 0, MEDEVAL_MIMIC3_DB=str(path))
     assert path.read_bytes() == content
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["built", "mimic3.duckdb"]
+    assert sorted(folder.iterdir()) == beside
 
 
 # Builds that failed, and row counts.
 
 
-def cut_at_a_line_end(folder: Path) -> Path:
-    """Copy the demo with a plain CHARTEVENTS that lost its last hundred lines."""
-    shutil.copytree(SYNTHETIC, folder)
-    lines = gzip.decompress((folder / "chartevents.csv.gz").read_bytes()).splitlines(keepends=True)
-    replace(folder, "chartevents", b"".join(lines[:-100]))
-    return folder
-
-
 @pytest.mark.slow
-def test_a_file_cut_at_a_line_end_keeps_exports_back(demo: Warehouse, tmp_path: Path) -> None:
-    warehouse = Warehouse(demo.worker, tmp_path)
-    shutil.copy(demo.path, warehouse.path)
-    assert warehouse.export()[0] == 0
-    cut = cut_at_a_line_end(tmp_path / "cut")
+def test_a_file_cut_at_a_line_end_keeps_exports_back(
+    demo: Worked, built: Worked, tmp_path: Path
+) -> None:
+    shutil.copy(demo.path, built.path)
+    export(built, 0)
+    # The demo with a plain CHARTEVENTS that lost its last hundred lines.
+    cut = Path(shutil.copytree(SYNTHETIC, tmp_path / "cut"))
+    lines = gzip.decompress((cut / "chartevents.csv.gz").read_bytes()).splitlines(keepends=True)
+    replace(cut, "chartevents", b"".join(lines[:-100]))
     truncated = (
         "CHARTEVENTS looks truncated: expected 78925 rows for medeval synthetic demo, found 78825; "
         "check the file against SHA256SUMS"
     )
-    warehouse.stops(*ROW_COUNTS, says=(truncated,), MIMIC3_DIR=cut)
-    refused = warehouse.export()
-    assert refused[0] == 2
-    assert "The last build of mimic3 failed" in refused[1]
+    built.stops(*ROW_COUNTS, says=(truncated,), MIMIC3_DIR=cut)
+    assert "The last build of mimic3 failed" in export(built, 2)
 
     let_through = ("--vars", "{mimic3_check_row_counts: false}")
-    output = warehouse.builds(*ROW_COUNTS, *let_through, MIMIC3_DIR=cut)
+    output = built.builds(*ROW_COUNTS, *let_through, MIMIC3_DIR=cut)
     assert "Only a part of mimic3 was built" in output
-    assert warehouse.export()[0] == 2
+    export(built, 2)
 
-    warehouse.builds(*WHOLE, MIMIC3_DIR=SYNTHETIC)
-    assert warehouse.export()[0] == 0
-    outcomes = warehouse.rows(
+    built.builds(*WHOLE, MIMIC3_DIR=SYNTHETIC)
+    export(built, 0)
+    outcomes = built.rows(
         "select succeeded from medeval.medeval.builds where succeeded is not null"
         " order by sequence_number"
     )

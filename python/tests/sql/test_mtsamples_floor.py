@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import shutil
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from builds import MODELS_ONLY, Build
 from commands import run_medeval
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from mtsamples_listing import write_listing
 from tables import refused, slow_after, table
 
@@ -53,7 +54,7 @@ def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("form", slow_after(1, ["folder", "cache", "jsonl", "JSONL.GZ"]))
-def test_notes_in_each_form(worker: Worker, tmp_path: Path, odd_folder: Path, form: str) -> None:
+def test_notes_in_each_form(built: Worked, tmp_path: Path, odd_folder: Path, form: str) -> None:
     read = [name for name in ODD_NAMES if name.lower().endswith(".txt") and name[0] != "."]
     place = tmp_path / f"my [notes].{form}"
     if form == "folder":
@@ -63,10 +64,9 @@ def test_notes_in_each_form(worker: Worker, tmp_path: Path, odd_folder: Path, fo
     else:
         content = b"\r\n".join(lines((name, ODD_NAMES[name])) for name in reversed(read))
         place.write_bytes(gzip.compress(content) if form == "JSONL.GZ" else content)
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS, MTSAMPLES=place)
-    assert warehouse.rows(SHORT) == ODD_EXAMPLES
-    lost = warehouse.rows(
+    built.builds(*MODELS, MTSAMPLES=place)
+    assert built.rows(SHORT) == ODD_EXAMPLES
+    lost = built.rows(
         "select rule, rows_removed from mtsamples.mtsamples_attrition order by step_number"
     )
     assert lost == [("blank_note", 1), ("no_header", 0), ("no_text_behind_header", 0)]
@@ -125,18 +125,17 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
+def test_the_cache_is_read_where_no_notes_are_named(built: Worked, tmp_path: Path) -> None:
     notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
     named = fill(tmp_path / "named", {"b.txt": "PLAN: of the folder"})
-    warehouse = Worked(worker, tmp_path, {CACHE: str(notes.parent)})
+    warehouse = dataclasses.replace(built, env={CACHE: str(notes.parent)})
     assert f"is read from the download in {notes.parent}" in warehouse.builds(*MODELS)
     answers = "select answer from mtsamples.mtsamples_procedures"
     assert warehouse.rows(answers) == [("of the cache",)]
     warehouse.builds(*MODELS, MTSAMPLES=named)
     assert warehouse.rows(answers) == [("of the folder",)]
     # The demo stands in for neither of them.
-    unnamed = Worked(worker, tmp_path)
-    unnamed.stops(*MODELS, says=("This warehouse holds mtsamples of", f"or {CACHE}"))
+    built.stops(*MODELS, says=("This warehouse holds mtsamples of", f"or {CACHE}"))
     shutil.rmtree(notes.parent)
     warehouse.stops(*MODELS, says=("load mtsamples --download",))
 
@@ -154,17 +153,14 @@ def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Pa
     ),
 )
 def test_a_download_is_open_as_the_pinned_commit_has_it(
-    worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
+    built: Worked, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
 ) -> None:
     fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: a", "b.txt": text})
     write_listing(tmp_path / "cache", {"a.txt": "PLAN: a", "b.txt": "PLAN: b"}, origin)
-    warehouse = Worked(worker, tmp_path)
     models = "stg_mtsamples__notes mtsamples_open_data mtsamples_build_settings"
     selected = f"{models} mtsamples_data_class".split()
-    warehouse.builds("build", "--select", *selected, *MODELS_ONLY, MTSAMPLES=tmp_path / "cache")
-    assert warehouse.rows("select data_class from mtsamples.mtsamples_data_class") == [
-        (data_class,)
-    ]
+    built.builds("build", "--select", *selected, *MODELS_ONLY, MTSAMPLES=tmp_path / "cache")
+    assert built.rows("select data_class from mtsamples.mtsamples_data_class") == [(data_class,)]
 
 
 def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from builds import MODELS_ONLY, Build
 from commands import PROJECT_ROOT, run_medeval
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from reports import write_report
 
 from medeval.published import create_published
@@ -112,8 +112,7 @@ def test_postgres_has_the_same_table(tmp_path: Path, postgres_database: dict[str
 
 
 @pytest.mark.slow
-def test_scores_published_before_a_build_outlive_others(worker: Worker, tmp_path: Path) -> None:
-    built = Worked(worker, tmp_path)
+def test_scores_published_before_a_build_outlive_others(built: Worked, tmp_path: Path) -> None:
     built.builds("build", "--select", "yier", *MODELS_ONLY)
     assert built.rows("select 1 from duckdb_schemas() where schema_name = 'results'") == []
     run = scored_run(tmp_path / "runs", "x", 0.5)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from builds import MODELS_ONLY, Build
 from commands import run_medeval
-from dbt_worker import Worked, Worker
+from dbt_worker import Worked
 from tables import refused, slow_after, table
 
 from medeval.sources import Place
@@ -49,21 +49,20 @@ def test_the_check_refuses_what_is_called_refused_here() -> None:
 
 
 @pytest.mark.parametrize("form", slow_after(1, ["array", "lines", "loaded"]))
-def test_records_that_are_no_question_are_told(worker: Worker, tmp_path: Path, form: str) -> None:
+def test_records_that_are_no_question_are_told(built: Worked, tmp_path: Path, form: str) -> None:
     path = written(tmp_path / "Bob's.json", RECORDS, "\r\n\n" if form == "lines" else "")
     if form == "loaded":
         raw, path = path, tmp_path / "clean.jsonl"
         run_medeval("load", "yier", raw, "--out", path, code=0)
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS, YIER=path)
-    rows = warehouse.rows("select sample_id, is_labelled from yier.yier_questions order by all")
+    built.builds(*MODELS, YIER=path)
+    rows = built.rows("select sample_id, is_labelled from yier.yier_questions order by all")
     assert rows == [(name, name not in UNLABELLED) for name in sorted(KEPT)]
-    options = warehouse.rows("select distinct sample_id from yier.yier_options order by all")
+    options = built.rows("select distinct sample_id from yier.yier_options order by all")
     assert options == [(name,) for name in sorted(KEPT)]
     lines = "select context from yier.yier_questions where sample_id = 'context-lines'"
-    assert warehouse.rows(lines) == [("体温 38℃。\n第二行\u2028第三行\u0085四",)]
+    assert built.rows(lines) == [("体温 38℃。\n第二行\u2028第三行\u0085四",)]
     # The other reasons come first; an object or a list among the answers is none of the options.
-    assert dict(warehouse.rows("select rule, rows_removed from yier.yier_attrition")) == {
+    assert dict(built.rows("select rule, rows_removed from yier.yier_attrition")) == {
         "blank_question": 3,
         "missing_or_repeated_id": 7,
         "unusable_options": 7,
