@@ -284,18 +284,14 @@ def in_hospital_mortality(stay: Stay, hours: list[float]) -> Rows:
 
 def decompensation(stay: Stay, hours: list[float]) -> Rows:
     """Dies within a day, judged every hour of the life in the ICU."""
-    if window := inside_stay(stay, hours):
-        for t in sample_hours(min(stay.los, stay.lived)):
-            if is_sampled(t, window):
-                yield t, [six(t), dies_within_a_day(stay, t)]
+    for t in judged_hours(min(stay.los, stay.lived), inside_stay(stay, hours)):
+        yield t, [six(t), dies_within_a_day(stay, t)]
 
 
 def length_of_stay(stay: Stay, hours: list[float]) -> Rows:
     """Hours left, judged every hour of the stay."""
-    if window := inside_stay(stay, hours):
-        for t in sample_hours(stay.los):
-            if is_sampled(t, window):
-                yield t, [six(t), six(stay.los - t)]
+    for t in judged_hours(stay.los, inside_stay(stay, hours)):
+        yield t, [six(t), six(stay.los - t)]
 
 
 def phenotyping(stay: Stay, hours: list[float]) -> Rows:
@@ -310,9 +306,8 @@ def multitask(stay: Stay, hours: list[float]) -> Rows:
         is_judged = stay.los >= 48 - EPSILON and window[0] <= 48 + EPSILON
         mortality = [47 if is_judged else 0, int(is_judged), stay.mortality]
         ticks, lived_ticks = sample_hours(stay.los), sample_hours(min(stay.los, stay.lived))
-        stay_mask, lived_mask = (
-            [int(is_sampled(t, window)) for t in r] for r in (ticks, lived_ticks)
-        )
+        judged = {*judged_hours(stay.los, window)}
+        stay_mask, lived_mask = ([int(t in judged) for t in r] for r in (ticks, lived_ticks))
         left = [six(stay.los - t) for t in ticks]
         deaths = [dies_within_a_day(stay, t) for t in lived_ticks]
         lists = [mortality], [stay_mask, left], [stay.labels], [lived_mask, deaths]
@@ -329,9 +324,9 @@ def sample_hours(stop: float) -> range:
     return range(math.ceil(stop + EPSILON))
 
 
-def is_sampled(t: int, window: list[float]) -> bool:
-    """Tell whether a sample is judged: after four hours and after the first event."""
-    return t > 4 and t > window[0]
+def judged_hours(stop: float, window: list[float]) -> list[int]:
+    """Return the hours that are judged: after four of them, and after the first event inside."""
+    return [t for t in sample_hours(stop) if window and t > max(4, window[0])]
 
 
 def dies_within_a_day(stay: Stay, t: int) -> int:

@@ -99,17 +99,12 @@ def serious(page: Page) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def report(runs: Path) -> Path:
-    place = runs.parent / "report.html"
-    run_medeval("report", runs / "1-quiz-A", "--out", place, code=0)
-    return place
-
-
-@pytest.fixture(scope="module")
-def board(runs: Path) -> Path:
-    place = runs.parent / "leaderboard.html"
-    run_medeval("leaderboard", runs, "--out", place, code=0)
+@pytest.fixture(scope="module", params=["report", "leaderboard"])
+def made(request: pytest.FixtureRequest, runs: Path) -> Path:
+    """A page of a run, and one of both."""
+    place = runs.parent / f"{request.param}.html"
+    of = runs / "1-quiz-A" if request.param == "report" else runs
+    run_medeval(request.param, of, "--out", place, code=0)
     return place
 
 
@@ -151,30 +146,24 @@ def test_items_are_searched_and_filtered_however_many_there_are(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "board"])
-def test_pages_can_be_used_by_all(
-    browser: Browser, name: str, scheme: str, request: pytest.FixtureRequest
-) -> None:
-    place: Path = request.getfixturevalue(name)
+def test_pages_can_be_used_by_all(browser: Browser, made: Path, scheme: str) -> None:
     # The script that looks is not of the page, whose rules would keep it out.
-    one = Opened(browser, place.as_uri(), color_scheme=scheme, bypass_csp=True)
+    one = Opened(browser, made.as_uri(), color_scheme=scheme, bypass_csp=True)
     for summary in one.page.locator("summary").all():
         summary.click()
     assert serious(one.page) == []
     one.close()
 
 
-@pytest.mark.parametrize("name", ["report", "board"])
-def test_pages_fit_phone_paper(browser: Browser, name: str, request: pytest.FixtureRequest) -> None:
-    place: Path = request.getfixturevalue(name)
-    one = Opened(browser, place.as_uri(), viewport={"width": 390, "height": 844})
+def test_pages_fit_phone_paper(browser: Browser, made: Path) -> None:
+    one = Opened(browser, made.as_uri(), viewport={"width": 390, "height": 844})
     wide = "document.documentElement.scrollWidth"
     assert one.page.evaluate(wide) <= 390
     one.page.emulate_media(media="print")
     assert one.page.locator("h1").is_visible()
     assert len(one.page.pdf()) > 10_000
     assert one.said == []
-    assert one.asked == [place.as_uri()]
+    assert one.asked == [made.as_uri()]
     one.close()
 
 

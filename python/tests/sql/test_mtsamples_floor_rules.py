@@ -13,7 +13,7 @@ from builds import MODELS_ONLY, Build
 from commands import run_medeval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tables import table
+from tables import read_lines, table
 
 pytestmark = pytest.mark.slow
 
@@ -108,8 +108,7 @@ def real_notes(shared: Path) -> dict[str, str]:
 
 
 def golden(shared: Path, name: str) -> list[dict[str, Any]]:
-    path = shared / "golden" / "mtsamples_procedures" / name
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    return read_lines(shared / "golden" / "mtsamples_procedures" / name)
 
 
 @pytest.fixture(scope="module")
