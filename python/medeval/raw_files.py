@@ -36,6 +36,7 @@ _NAME = re.compile(r"[\w .:()/%#-]{1,63}")
 # Of the types of Parquet.
 _NO_CELL = re.compile(r"TIME ZONE|STRUCT|MAP|UNION|\[")
 _BOM = b"\xef\xbb\xbf"
+_NO_NAME = "has no name of its own. A table is CSV in UTF-8, with commas and with a header."
 _ADVICE = "Check the file against SHA256SUMS and download it again."
 
 
@@ -205,7 +206,7 @@ def read_header(path: Path) -> list[str]:
     # A file without a header has cells in that place, so no name is shown.
     for place, name in enumerate(names):
         if not _NAME.fullmatch(name) or name in names[:place]:
-            raise UserError(f"{path}: column {place + 1} of the header has no name of its own.")
+            raise UserError(f"{path}: column {place + 1} of the header {_NO_NAME}")
     return names
 
 
@@ -236,8 +237,7 @@ def count_rows(file: RawFile) -> int:
         UserError: a file that is truncated, damaged or unreadable.
     """
     with _database(file.path) as database:
-        ((count,),) = database.execute(f"select count(*) from {file.relation}").fetchall()
-    return int(count)
+        return int(database.execute(f"select count(*) from {file.relation}").fetchall()[0][0])
 
 
 def read_rows(
