@@ -5,6 +5,7 @@ The plugin of dbt-duckdb that profiles.yml names closes the warehouse's files to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from medeval.raw_files import (
     sql_text,
 )
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
-from medeval.text import strictest
+from medeval.text import strictest, whole
 
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
@@ -156,9 +157,7 @@ def empty_query(table: Table, text: str = "varchar", quote: str = '"') -> str:
         text: the engine's name of the type of texts.
         quote: what the engine puts around a name.
     """
-    cells = ", ".join(
-        f"cast(null as {text}) as {quote}{column}{quote}" for column in columns_of(table)
-    )
+    cells = ", ".join(f"cast(null as {text}) as {quote}{name}{quote}" for name in columns_of(table))
     return f"select {cells} where false"
 
 
@@ -247,9 +246,11 @@ def _records(path: Path) -> Found:
     try:
         is_array = read_text(path).lstrip().startswith("[")
         for number, record in enumerate(read_json(path), 1) if is_array else read_json_lines(path):
+            unit = "record" if is_array else "line"
             if not isinstance(record, dict):
-                unit = "record" if is_array else "line"
                 raise UserError(f"{path}: {unit} {number} is no JSON object.")
+            if (text := json.dumps(record, ensure_ascii=False)) != whole(text):
+                raise UserError(f"{path}: {unit} {number} holds half of a surrogate pair.")
         if not number:
             raise UserError(f"{path} holds no record.")
     except UserError as error:

@@ -94,6 +94,7 @@ WRONG = {
     b'{"a": 1}\n[]\n': ": line 2 is no JSON object",
     b'{"a": 1}\n{"a":\n': ", line 2 is not JSON",
     "题".encode("gb18030"): " is not text in UTF-8",
+    b'{"a": "\\ud83d"}': ": line 1 holds half of a surrogate pair",
 }
 
 
@@ -109,3 +110,6 @@ def test_a_wrong_file_is_named(tmp_path: Path) -> None:
         path.write_bytes(content)
         place = Place("file", str(path), f"the file {path}")
         assert f"{path}{said}" in refused("load", source_views, [of_graph], place)
+    # The last of them is mended by what the message says.
+    run_medeval("load", "yier", path, "--out", path, code=0)
+    source_views([of_graph], place)
