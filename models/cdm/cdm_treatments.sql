@@ -14,8 +14,8 @@ discharge_procedures as (
     select * from {{ ref('int_cdm__discharge_procedures') }}
 ),
 
--- The same code may stand in both versions; one that the dictionary lacks has no title and is left
--- out.
+-- The same code may stand in both versions; one that the dictionary lacks, or names by nothing, has
+-- no title and is left out.
 coded as (
     select
         procedures_icd.hadm_id,
@@ -30,6 +30,7 @@ coded as (
         on
             procedures_icd.icd_code = d_icd_procedures.icd_code
             and procedures_icd.icd_version = d_icd_procedures.icd_version
+    where d_icd_procedures.long_title is not null
 ),
 
 -- What was done before the admission is no treatment of it.

@@ -21,7 +21,10 @@ final as (
         'provided' as extract_source
     from provided
     inner join candidates on provided.hadm_id = candidates.hadm_id
-    where {{ counts_as_extract('provided', 'provided') }}
+    where
+        -- A row without a title names nothing, as a blank line of a note.
+        provided.title is not null
+        and {{ counts_as_extract('provided', 'provided') }}
     union all
     select
         derived.hadm_id,
