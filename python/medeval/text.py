@@ -202,6 +202,8 @@ def _channels(text: str) -> tuple[list[str], str | None]:
     Returns:
         The text itself as final if it has no channels; None if they come to no final one.
     """
+    if bare := _PATTERNS["bare_channels"].fullmatch(text):
+        return [bare["thought"] or bare["cut"] or ""], bare["final"]
     heads = list(_PATTERNS["channel"].finditer(text)) if "<|" in text else []
     if not heads:
         return [], text
