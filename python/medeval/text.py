@@ -118,8 +118,7 @@ def _first_blocks(text: str) -> tuple[list[str], str | None]:
             if tag["angle"]
             else rf"<\|(?:/|end_(?:of_)?){re.escape(name)}\|>|<\|{re.escape(name)}_end\|>"
         )
-        end = re.compile(ends, re.IGNORECASE).search(text, tag.end())
-        if end is None:
+        if (end := re.compile(ends, re.IGNORECASE).search(text, tag.end())) is None:
             return [*blocks, text], None
         if not text[end.end() :].strip():
             return blocks, text  # it is before no answer: it is all that was said

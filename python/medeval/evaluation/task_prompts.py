@@ -249,8 +249,7 @@ def read_output(
     Returns:
         The output; None if there is none to be read.
     """
-    answer = split_thinking(text).answer
-    if not answer:
+    if not (answer := split_thinking(text).answer):
         return None
     needed = [fold_key(key) for key in required]
 

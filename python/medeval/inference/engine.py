@@ -162,8 +162,7 @@ class _Loop:
             if item.name in self.seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
             self.seen.add(item.name)
-            line = self.journal.answer(self.run.request(item))
-            if line is None:
+            if (line := self.journal.answer(self.run.request(item))) is None:
                 return sample
             self._end(sample, line, is_new=False)
         return None

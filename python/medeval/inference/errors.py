@@ -24,6 +24,7 @@ from pydantic import ConfigDict
 
 from medeval.files import toml_beside
 from medeval.inference.types import Outcome
+from medeval.text import whole_json
 
 VENDORS = toml_beside(__file__, "endpoint_errors.toml")
 # Of each kind the words that vendors have for it.
@@ -217,10 +218,13 @@ def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
 
 
-def json_or_none(body: str) -> Any:
-    """Return what a body says as JSON; None if it is none."""
+def json_or_none(body: str, *, is_strict: bool = True) -> Any:
+    """Return what a body says as JSON, texts whole; None if it is none, or too deep.
+
+    Unless it is read strictly there may be line breaks in texts.
+    """
     try:
-        return json.loads(body)
+        return whole_json(json.loads(body, strict=is_strict))
     except (ValueError, RecursionError):
         return None
 

@@ -277,8 +277,7 @@ class DataUseGuard:
         """
         if is_open or address == IN_PROCESS:
             return "open" if is_open else "in-process"
-        declared = self.endpoints.get(address)
-        if declared is None:
+        if (declared := self.endpoints.get(address)) is None:
             why = (
                 "endpoints.toml does not declare it. Declare it there with runs_locally = true if"
                 " the model itself runs on your own machines, with an attestation, or a Python file"

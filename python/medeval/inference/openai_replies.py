@@ -23,6 +23,7 @@ from medeval.inference.errors import (
     Kind,
     error_of,
     failure_of_response,
+    json_or_none,
     word,
 )
 from medeval.inference.types import Outcome, Reply, ToolCall, Usage
@@ -359,8 +360,5 @@ def _parameters(text: str) -> dict[str, str] | None:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    try:
-        read = whole_json(json.loads(text, strict=False))
-    except (ValueError, RecursionError):
-        return None
+    read = json_or_none(text, is_strict=False)
     return read if isinstance(read, dict) else None

@@ -57,8 +57,7 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
         return "none"
     if not re.fullmatch(VARIABLE, variable):
         raise UserError("A key is given by the name of an environment variable, never by itself.")
-    key = environment.get(variable, "").strip()
-    if not key:
+    if not (key := environment.get(variable, "").strip()):
         raise UserError(f"The environment variable {variable} is not set. Put the key there.")
     if not (key.isascii() and key.isprintable()):
         why = "has characters that no request can carry, such as a line break"

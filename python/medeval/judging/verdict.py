@@ -104,8 +104,7 @@ def read_verdict(
     """
     if len(text or "") > LONGEST:
         return _verdict({}, "unparseable", rubric, False)
-    reply = after_thinking(text or "").strip()
-    if not reply:
+    if not (reply := after_thinking(text or "").strip()):
         return _verdict({}, "empty", rubric, False)
     is_marked, tried = _to_read(reply, rubric, marker)
     for find, piece in product((candidates, complete_members), tried):

@@ -21,6 +21,7 @@ from medeval.json_reader import last_object, list_in
 from medeval.tasks.choices import (
     EDGES,
     LETTERS,
+    LIMITS,
     MOST_OPTIONS,
     PATTERNS,
     WORDS,
@@ -38,15 +39,8 @@ ANSWER_KEYS = WORDS["answer_keys"]
 # One for one: full-width signs and letters as plain ones, and what else stands for another.
 _PLAIN_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _PLAIN_SIGNS |= str.maketrans(WORDS["written"], WORDS["meant"])
-# A reply that runs wild is not read to its end: the last cues, and so much after each.
-_MOST_CUES = 50
-_MOST_QUESTIONS = 5
-_LONGEST_PART = 4000
-_LONGEST_NEGATION = 16
-_LONGEST_SENTENCE = 200
-_MOST_ITEMS = 60
-_MOST_CUTS = 5
-_LONGEST_UNKNOWN = 20
+# A reply that runs wild is not read to its end.
+_MOST, _LONGEST = LIMITS["most"], LIMITS["longest"]
 _AFTER_LONE = {*WORDS["after_a_letter"]}
 _AFTER_LABEL = {*_AFTER_LONE, *WORDS["after_a_label"]}
 _SIGN = PATTERNS["sign"]
@@ -98,7 +92,7 @@ def _all_readings(
 ) -> Iterator[tuple[Step, Choices | None]]:
     # A model that does not stop makes up the next question: what answers it is no answer to this
     # one. A question before the answer is the one that was asked, repeated.
-    for question in islice(PATTERNS["next_question"].finditer(answer), _MOST_QUESTIONS):
+    for question in islice(PATTERNS["next_question"].finditer(answer), _MOST["questions"]):
         yield from _readings(answer[: question.start()], raw, bare)
     yield from _readings(answer, raw, bare)
     # Where all of a reply stands in the tags of an answer, they are gone by now.
@@ -111,14 +105,15 @@ def _readings(text: str, raw: Options, bare: Options) -> Iterator[tuple[Step, Ch
     yield Step.JSON, _from_json(text, raw, bare)
     for part in _tagged(text):
         yield Step.CUE, _from_json(part, raw, bare) or _sentence(part, bare)
-    for boxed in reversed(PATTERNS["boxed"].findall(text)):
+    for boxes in reversed(list(PATTERNS["boxes"].finditer(text))):
+        boxed = ", ".join(PATTERNS["boxed"].findall(boxes[0]))
         yield Step.BOXED, read_part(plain(boxed).strip(), bare)
     simple = plain(text)
-    for part in islice(_after_cues(simple), _MOST_CUES):
+    for part in islice(_after_cues(simple), _MOST["cues"]):
         yield Step.CUE, read_part(part, bare)
     yield Step.WHOLE, _from_whole(simple, bare)
-    for cue in reversed(list(PATTERNS["heading"].finditer(simple))[-_MOST_CUES:]):
-        part = simple[cue.end() :].lstrip("\n").split("\n\n", 1)[0][:_LONGEST_PART]
+    for cue in reversed(list(PATTERNS["heading"].finditer(simple))[-_MOST["cues"] :]):
+        part = simple[cue.end() :].lstrip("\n").split("\n\n", 1)[0][: _LONGEST["part"]]
         found = read_all(part, bare) or read_judged(part, bare)
         if found is not None and len(found.options) < max(2, len(bare.texts)):
             yield Step.CUE, found
@@ -126,7 +121,7 @@ def _readings(text: str, raw: Options, bare: Options) -> Iterator[tuple[Step, Ch
 
 def _tagged(text: str) -> Iterator[str]:
     """Yield what stands between the tags of an answer, the last ones first."""
-    for tag in reversed(list(PATTERNS["tagged"].finditer(text))[-_MOST_CUES:]):
+    for tag in reversed(list(PATTERNS["tagged"].finditer(text))[-_MOST["cues"] :]):
         yield tag["angle"] or tag["bar"] or ""
 
 
@@ -160,7 +155,7 @@ def _answer_list(value: Any, raw: Options, bare: Options) -> Choices | None:
 def _sentence(text: str, bare: Options) -> Choices | None:
     """Read a sentence that stands in the place of an answer: "选A和C，不选B"."""
     simple = plain(text).strip()
-    parts = (*islice(_after_cues(simple), _MOST_CUES), simple)
+    parts = (*islice(_after_cues(simple), _MOST["cues"]), simple)
     return next(filter(None, (read_part(part, bare) for part in parts)), None)
 
 
@@ -172,14 +167,25 @@ def _from_whole(text: str, options: Options) -> Choices | None:
     def last_lines(fits: Callable[[str], object]) -> str:
         return "\n".join([*takewhile(fits, reversed(lines))][::-1])
 
+    symbol = PATTERNS["symbol"]
     said = last_lines(lambda line: read_all(line, options))
-    if said and (found := read_all(said, options)):
+    above, *answer = lines[-said.count("\n") - 2 :] if said else [""]
+    if answer and not _is_no_answer(above, answer[0]):
+        found = read_all(said, options)
         # All the options after some text are the question repeated, not an answer.
-        is_question = "\n" in said and len(found.options) == len(options.texts)
+        is_question = len(answer) > 1 and found and len(found.options) == len(options.texts)
         return None if is_question else found
     # Without a cue, words beside options may judge what they say; signs choose.
-    symbol = PATTERNS["symbol"]
-    return read_judged(last_lines(lambda line: read_signs(line, options, symbol)), options, symbol)
+    marked = last_lines(lambda line: read_signs(line, options, symbol) or read_all(line, options))
+    return read_judged(marked, options, symbol)
+
+
+def _is_no_answer(above: str, line: str) -> bool:
+    """Tell whether a line is rejected above, or the next of a list with more said in it."""
+    one, other = (PATTERNS["list_label"].match(each) for each in (above, line))
+    is_next = one and other and ord(other[1]) - ord(one[1]) == 1
+    is_letter = named_letters(line) and not PATTERNS["symbol"].search(above)
+    return bool((is_next and not is_letter) or PATTERNS["rejecting"].search(above))
 
 
 def plain(text: str) -> str:
@@ -204,17 +210,17 @@ def plain(text: str) -> str:
 def _after_cues(text: str) -> Iterator[str]:
     """Yield what follows each cue on its line, the last cue first."""
     for line in reversed(text.splitlines()):
-        cues = (PATTERNS[name].finditer(line) for name in ("zh_cue", "en_cue"))
+        cues = (PATTERNS[name].finditer(line) for name in ("zh_cue", "en_cue", "correction"))
         for cue in sorted(chain(*cues), key=lambda match: match.end(), reverse=True):
-            before = line[max(0, cue.start() - _LONGEST_NEGATION) : cue.start()]
+            before = line[max(0, cue.start() - _LONGEST["negation"]) : cue.start()]
             if not (PATTERNS["negation"].search(before) or _is_of_a_case(line, cue)):
                 part = line[cue.end() :]
-                yield part if len(part) <= _LONGEST_PART else part[:_LONGEST_PART] + "…"
+                yield part if len(part) <= _LONGEST["part"] else part[: _LONGEST["part"]] + "…"
 
 
 def _is_of_a_case(line: str, cue: re.Match[str]) -> bool:
     """Tell whether a cue says what would be right in some case, or what others choose."""
-    before = line[max(0, cue.start() - _LONGEST_SENTENCE) : cue.start()]
+    before = line[max(0, cue.start() - _LONGEST["sentence"]) : cue.start()]
     if re.match("应?选", cue.group()) and PATTERNS["not_chosen"].search(before):
         return True
     sentence = PATTERNS["clause_end"].split(before)[-1]
@@ -230,15 +236,14 @@ def read_part(part: str, options: Options) -> Choices | None:
     All of it, or its first sentence, may be letters and option texts; else it may begin with
     letters and go on with an explanation.
     """
-    ends = islice(PATTERNS["sentence_end"].finditer(part), _MOST_CUTS)
+    ends = islice(PATTERNS["sentence_end"].finditer(part), _MOST["cuts"])
     # A stop after letters may be that of a label: what follows it decides.
     cuts = [
         part[: end.start()]
         for end in ends
         if end.group() != "." or not named_letters(part[: end.start()])
     ]
-    reason = PATTERNS["reason"].search(part)
-    texts = [part, *cuts, *([part[: reason.start()]] if reason else [])]
+    texts = [part, *cuts, *PATTERNS["reason"].split(part, maxsplit=1)[:-1]]
 
     def whole(text: str) -> Choices | None:
         is_joined = PATTERNS["joined"].fullmatch(text.strip())
@@ -265,7 +270,7 @@ def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Choices
     if fold(text) and (whole := _item(text, options, alone=True, bare_runs=bare_runs)):
         return together([whole])
     pieces = PATTERNS["item_end"].split(text)
-    if len(pieces) > 2 * _MOST_ITEMS:
+    if len(pieces) > 2 * _MOST["items"]:
         return None
     items: list[Choices] = []
     place = 0
@@ -304,7 +309,7 @@ def _by_letters(text: str, options: Options) -> Choices:
 def _labelled(text: str, options: Options) -> Choices | None:
     """Read options between which blanks stand or nothing, each with its label and its own text."""
     pieces = [piece for piece in PATTERNS["next_label"].split(text) if piece.strip()]
-    if not 2 <= len(pieces) <= _MOST_ITEMS:
+    if not 2 <= len(pieces) <= _MOST["items"]:
         return None
     items = [_item(piece, options) for piece in pieces]
     named = [item for item in items if item and item.step is Step.LABEL and not item.warnings]
@@ -314,12 +319,12 @@ def _labelled(text: str, options: Options) -> Choices | None:
 def _known_and_unknown(text: str, options: Options) -> Choices | None:
     """Read a list in which some items are options and the others are short terms."""
     pieces = [piece for piece in PATTERNS["listed"].split(text) if fold(piece)]
-    if not 2 <= len(pieces) <= _MOST_ITEMS or _SIGN.search(text):
+    if not 2 <= len(pieces) <= _MOST["items"] or _SIGN.search(text):
         return None
     items: list[Choices] = []
     for piece in pieces:
         if not (item := _item(piece, options)):
-            if len(fold(piece)) > _LONGEST_UNKNOWN or PATTERNS["no_term"].search(piece):
+            if len(fold(piece)) > _LONGEST["unknown"] or PATTERNS["no_term"].search(piece):
                 return None
             item = Choices(unknown=(canonical(piece).strip(EDGES),), step=Step.NONE)
         items.append(item)
@@ -344,6 +349,9 @@ def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> 
     if (marked := read_signs(text, options, signs)) is None:
         return None
     kept, rejected = together([*marked[0], *marked[1]]), together(marked[2])
+    if all(marked[:2]) and not marked[2]:  # some have a sign, and the others none
+        is_whole = len(kept.options) == len(options.texts)
+        kept = together(marked[1]) if is_whole else kept if signs is _SIGN else rejected
     is_clear = not all(marked) and not set(kept.options) & set(rejected.options)
     return kept if is_clear and (kept.options or kept.unknown) else None
 
@@ -352,8 +360,8 @@ def read_signs(
     text: str, options: Options, signs: re.Pattern[str] = _SIGN
 ) -> tuple[list[Choices], list[Choices], list[Choices]] | None:
     """Return what stands in a text without a sign, accepted and rejected; None if more is in it."""
-    found = list(islice(signs.finditer(text), _MOST_ITEMS + 1))
-    if not found or len(found) > _MOST_ITEMS:
+    found = list(islice(signs.finditer(text), _MOST["items"] + 1))
+    if not found or len(found) > _MOST["items"]:
         return None
     bare: list[Choices] = []
     judged: dict[bool, list[Choices]] = {True: [], False: []}
@@ -381,15 +389,15 @@ def _parted(
 ) -> tuple[Choices | None, Choices | None]:
     """Return what stands before a sign: what it is not of, and what it is of; None for neither."""
     named = sign.groupdict()
-    places = [(0, 0)]
-    if not (named.get("word_out") or named.get("word_in")):
-        places += [one.span() for one in PATTERNS["item_end"].finditer(text)]
-    elif not named["all"]:
-        places += [one.span() for one in re.finditer(r"[,;\n]", text)]
-        if len(places) > 1 and re.search(r"\band\b", text):
-            return None, None  # "A, B and C incorrect": of all, or of the last two
-    for start, end in reversed(places[-_MOST_ITEMS:]):
+    is_word, is_of_all = named.get("word_out") or named.get("word_in"), named.get("all")
+    ends = PATTERNS["clause" if is_of_all else "comma" if is_word else "item_end"]
+    places = [(0, 0), *(one.span() for one in ends.finditer(text))]
+    if is_word and not is_of_all and len(places) > 1 and re.search(r"\band\b", text):
+        return None, None  # "A, B and C incorrect": of all, or of the last two
+    for start, end in reversed(places[-_MOST["items"] :]):
         if last := read_all(text[end:], options):
+            if is_of_all and end and len(last.options) < 2:
+                continue  # "A; B are": of both
             first = read_all(text[:start], options)
             return (None, None) if first is None and fold(text[:start]) else (first, last)
     return None, None
@@ -406,8 +414,7 @@ def _leading_letters(part: str, options: Options) -> Choices | None:
     text = PATTERNS["aside"].sub(
         lambda aside: " ×" if _is_out(_SIGN.match(aside[0])) else " ", part
     )
-    found = PATTERNS["first_letters"].match(text)
-    if found is None:
+    if (found := PATTERNS["first_letters"].match(text)) is None:
         return None
     run = found[1].rstrip()
     rest = text[found.start(1) + len(run) :]

@@ -27,7 +27,7 @@ EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
 _OUTER = EDGES + "()[]{}（）［］｛｝【】〔〕 \t\r\n"
 _KNOWN = toml_beside(__file__, "choices.toml")
 PATTERNS = compiled(_KNOWN["patterns"], {"answers": ANSWER_NAMES})
-WORDS = _KNOWN["words"]
+WORDS, LIMITS = _KNOWN["words"], _KNOWN["limits"]
 _LABELLED = ("label_in_brackets", "label_with_stop")
 _PERHAPS_LABELLED = ("text_in_brackets", "letter_in_brackets", "letter_and_text")
 
@@ -206,11 +206,10 @@ def answer_texts(value: object) -> list[str]:
     Raises:
         UserError: a value that is neither a string nor a number.
     """
-    texts = []
-    for item in [] if value is None else value if isinstance(value, list | tuple) else [value]:
+    items = [] if value is None else value if isinstance(value, list | tuple) else [value]
+    for item in items:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             names = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
             kind = names.get(type(item), type(item).__name__)
             raise UserError(f"an answer is {kind}; it must be a string")
-        texts.append(str(item))
-    return [text for text in texts if canonical(text)]
+    return [str(item) for item in items if canonical(str(item))]

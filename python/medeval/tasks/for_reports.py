@@ -259,9 +259,7 @@ def _cell(metric: str, value: float | Interval | None) -> str:
     if isinstance(value, Interval):
         ends = "" if value.low is None else f" ({interval(value.low, value.high)})"
         return shown(value.value) + ends
-    if value is None:
-        return "not shown"
-    return f"{value:,.0f}" if metric in COUNTS else f"{value:.4f}"
+    return "not shown" if value is None else f"{value:{',.0f' if metric in COUNTS else '.4f'}}"
 
 
 def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
+from medeval.inference.errors import json_or_none
 from medeval.inference.types import Message, Reply, object_of
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
 from medeval.tasks.cdm.facts import ARGUMENTS, KEYS, LABELS, PURPOSES, prompt
@@ -190,10 +191,7 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     function = dict(given) if isinstance(given, Mapping) else {}
     function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:64] or "unknown"
     arguments = function.get("arguments")
-    try:
-        read = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        read = None
+    read = json_or_none(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(read, Mapping):
         function["arguments"] = json.dumps(dict(call.arguments or {}))
     return {"type": "function", **whole, "id": call.id, "function": function}
