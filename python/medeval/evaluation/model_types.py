@@ -203,8 +203,7 @@ class ChatModel(LoadedModel):
 
     def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Sample, list[int]]]:
         """Return each input as the conversation that its task makes of it."""
-        task = call.task
-        if task is None:
+        if (task := call.task) is None:
             raise ValueError("an openai model needs task=, which says what is asked")
         form = task_prompts.parameters_for(task) if self._json_schema else {}
         found: dict[str, tuple[Sample, list[int]]] = {}

@@ -101,8 +101,7 @@ def read_prices(path: Path | None) -> Prices:
     with os_error_as(f"{path}: {{why}}."):
         prices = read_form(path, Prices, "cannot be read as prices", load)
     names = [(price.model, price.base_url) for price in prices.price]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
+    if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"{path}: there are two prices of {twice[0]}. Keep one.")
     return prices
 

@@ -49,6 +49,8 @@ _DATA = re.compile(r"^data:.*", re.MULTILINE)
 _BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
 # Calls of tools, or parts of a content, in one message.
 _MOST_PARTS = 200
+# Fields of a message and types of parts of its content that hold thought, whatever they are called.
+_THOUGHT = re.compile("reason|think|thought", re.IGNORECASE)
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 # Calls of tools that a server hands over as text, since its own parser for them is off.
@@ -224,14 +226,20 @@ def read_completion(body: object) -> Reply:
         named = "" if finish_reason == "error" else word(finish_reason)
         raise NoCompletionError("the endpoint broke off", named)
     message = value_at(choice, "message")
+    if message is None and end_of(finish_reason) != "complete":
+        message = {}  # as Gemini sends what it declines
     if not isinstance(message, Mapping):
         raise NoCompletionError(f"choices.{number}.message is no JSON object")
     calls = tuple(_tool_calls(message))
-    usage = value_at(body, "usage")
+    usage, content = value_at(body, "usage"), message.get("content")
+    parts = content if isinstance(content, list) else []
+    thoughts = [value for name, value in message.items() if _THOUGHT.search(name)]
+    thoughts += [part for part in parts if _THOUGHT.search(_text_at(part, "type"))]
+    thought = next(filter(None, thoughts), "")
     return Reply(
-        text=text_of(message.get("content")),
-        reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
-        refusal=_text_at(message, "refusal"),
+        text=text_of(content),
+        reasoning=thought if isinstance(thought, str) else json.dumps(thought, ensure_ascii=False),
+        refusal="".join(_text_at(part, "refusal") for part in (message, *parts)),
         finish_reason=finish_reason,
         model=_text_at(body, "model"),
         fingerprint=_text_at(body, "system_fingerprint"),
@@ -265,7 +273,7 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message, which some endpoints send in parts.
+    """Return the text of a message, which some endpoints send in parts, without those of thought.
 
     Raises:
         NoCompletionError: it is an object.
@@ -273,7 +281,8 @@ def text_of(content: object) -> str:
     if isinstance(content, Mapping):
         raise NoCompletionError("the content of the message is a JSON object, not text")
     if isinstance(content, list):
-        return "".join(_text_at(part, "text") for part in content)
+        said = [part for part in content if not _THOUGHT.search(_text_at(part, "type"))]
+        return "".join(part if isinstance(part, str) else _text_at(part, "text") for part in said)
     return content if isinstance(content, str) else ""
 
 
