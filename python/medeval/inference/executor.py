@@ -164,7 +164,7 @@ class RequestExecutor:
         if failure.retry_after is not None:
             reason += f"; it asks to be left alone for {failure.retry_after:.0f} seconds"
         elif failure.kind in (Kind.BROKEN, Kind.REQUEST) and request and request.item.is_open:
-            reason += f": {failure.detail}" if failure.detail else ""
+            reason += f": {failure.detail.rstrip('.')}" if failure.detail else ""
         self._stop_because(reason)
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:
