@@ -230,8 +230,7 @@ class EvaluationHarness:
         """
         if isinstance(refs, str):
             raise UserError(f"task_ids is a list of ids: [{refs!r}].")
-        planned = [self._planned(ref, strict) for ref in dict.fromkeys(map(str, refs))]
-        if not planned:
+        if not (planned := [self._planned(ref, strict) for ref in dict.fromkeys(map(str, refs))]):
             raise UserError("No task to evaluate. Name at least one.")
         scored: dict[str, None] = {}
         ids: set[str] = set()

@@ -179,8 +179,7 @@ class TaskLoader:
             return ref
         is_plain = _PLAIN_NAME.fullmatch(ref) is not None
         named = [self.tasks_dir / f"{ref}{suffix}" for suffix in SUFFIXES] if is_plain else []
-        paths = [path for path in (*named, Path(ref)) if path.is_file()][:1]
-        if not paths:
+        if not (paths := [path for path in (*named, Path(ref)) if path.is_file()][:1]):
             # The file of the folder whose own task_id it is.
             with warnings.catch_warnings():
                 # Asked for one task, what is wrong with others is no concern.

@@ -14,6 +14,7 @@ from typing import Any
 
 from medeval.inference.types import response_format
 from medeval.json_reader import fold_key, last_object, whole_value
+from medeval.metrics.matching import normalised
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import (
     LETTERS,
@@ -145,8 +146,9 @@ def output_from_reply(
 
     A JSON object is taken from the reply as a whole, from a fenced block or from within the text,
     the last one that has the required keys. Where the task asks for one text and nothing else,
-    a reply without JSON is that text. The reply to a question with options is read as those of all
-    such questions are, into the letters that it chooses: "C", or "A, C".
+    a reply without JSON is that text; where it asks for one of several, it may be that one alone.
+    The reply to a question with options is read as those of all such questions are, into the
+    letters that it chooses: "C", or "A, C".
 
     Args:
         task: says which keys the output has.
@@ -166,8 +168,12 @@ def output_from_reply(
     text_key = main if is_one_text or not _has_form(task) else None
     read = read_output(text, [*fields, *_FIELDS], required, text_key)
     choices = fields[main].get("enum")
-    if read is None and len(fields) == 1 and choices and choices == list(LETTERS[: len(choices)]):
-        return _letters(text, choices, main)
+    if read is None and len(fields) == 1 and choices:
+        if choices == list(LETTERS[: len(choices)]):
+            return _letters(text, choices, main)
+        told = normalised(_plain_text(split_thinking(text).answer, main).strip("*_"))
+        said = [one for one in choices if normalised(str(one)) == told]
+        return {main: said[0]} if len(said) == 1 else None
     return read
 
 

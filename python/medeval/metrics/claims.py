@@ -290,8 +290,7 @@ def factual_consistency(item: Sample, *, lexicon: Lexicon) -> float | None:
         for claim in own.claims_beside(others)
         if claim.kind != "amount" or (claim.about, claim.value) not in own.numbers
     }
-    n_claims = len(own.numbers) + len(own.findings) + len(claims)
-    if not n_claims:
+    if not (n_claims := len(own.numbers) + len(own.findings) + len(claims)):
         return None
     findings = frozenset[Finding]().union(*(other.findings for other in others))
     known = [fact for other in others for fact in other.numbers]

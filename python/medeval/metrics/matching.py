@@ -106,8 +106,7 @@ def reciprocal_rank(item: Sample, *, synonyms: Synonyms) -> float | None:
     who gives no differential has named one diagnosis, and is not spared the question. Two names of
     one diagnosis take one place.
     """
-    wanted = synonyms.expanded(item.reference_text)
-    if not wanted:
+    if not (wanted := synonyms.expanded(item.reference_text)):
         return None
     listed = item.output.get("differential_diagnosis")
     further = listed if isinstance(listed, (list, tuple)) else [listed]

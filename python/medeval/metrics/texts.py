@@ -117,8 +117,7 @@ def grade(text: str) -> float | None:
     if has_cjk(text):
         return None
     plain = fold_accents(text).lower()
-    found = _LATIN_WORD.findall(plain)
-    if not found:
+    if not (found := _LATIN_WORD.findall(plain)):
         return None
     sentences = sum(bool(_LATIN_WORD.search(part)) for part in _SENTENCE_END.split(plain))
     syllables = sum(max(len(_VOWELS.findall(_SILENT_E.sub("", word))), 1) for word in found)
