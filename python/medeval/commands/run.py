@@ -35,6 +35,7 @@ from medeval.terminal import Terminal, warn
 _WHO = ("task", "model", "key_variable", "base_url", "out", "shard")
 _PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "model_seed")
 _JUDGES = ("judge_model", "judge_base_url", "jury", "rubric")
+_KEYS_OF_JUDGES = ("judge_api_key", "judge_key_variable")
 
 
 @command_flags("run")
@@ -102,10 +103,12 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         raise UserError("Name a task with --task, or a run to resume: --resume.")
     kinds = {name: registry.task_class(registry.canonical_name(name)) for name in given["tasks"]}
     own = kinds[named].Options
-    # An option goes to the tasks that have it, and to all if none has it.
+    # Options and judges go to the tasks that have them, and to all if none has them.
     others = {option for kind in kinds.values() for option in kind.Options.model_fields}
     options |= given_options(own, given)
     unwanted = others.difference(own.model_fields)
+    if judged(kinds[named]) is None and any(map(judged, kinds.values())):
+        given |= dict.fromkeys((*_JUDGES, *_KEYS_OF_JUDGES))
     task = registry.start(named, {name: options[name] for name in options if name not in unwanted})
     if model is None:
         raise UserError("Name a model with --model, or a run to resume: --resume.")

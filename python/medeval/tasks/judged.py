@@ -14,7 +14,7 @@ from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
-from medeval.tasks.task import AskedTask, JudgedTask, Method
+from medeval.tasks.task import AskedTask, JudgedTask, Method, Task
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
@@ -38,8 +38,8 @@ MISSING = "no usable judgment"
 _COUNTS = ("ok", "partial", "failed", "not_judged", "possible_injections")
 
 
-def judged(task: AskedTask) -> JudgedTask | None:
-    """Return a task whose answers judges can grade; None if they are not of that kind."""
+def judged(task: AskedTask | type[Task]) -> JudgedTask | None:
+    """Return a task, or its class, whose answers judges can grade; None if they are not so."""
     return cast("JudgedTask", task) if hasattr(task, "subjects") else None
 
 

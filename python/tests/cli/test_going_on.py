@@ -50,6 +50,14 @@ def test_a_class_in_a_file_goes_on_with_runs_of_its_own(checkout: Path, main: Ma
     assert sorted(one.get("asked_task", "") for one in records) == ["", "own.py:Own"]
 
 
+def test_judges_go_to_the_tasks_that_have_them(checkout: Path, main: Main) -> None:
+    asked = ["run", "--task", "yier", "--questions", QUESTIONS, "--model", "demo", "--limit", "1"]
+    judges = ["--judge-model", "local", "--rubric", "summarization"]
+    main(*asked, "--task", "clinical_qa_basic", *judges, code=0)
+    records = [json.loads(one.read_text()) for one in Path("runs").glob("*/run.json")]
+    assert sorted(len(one["judgings"]) for one in records) == [0, 1]
+
+
 def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
