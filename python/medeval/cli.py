@@ -30,7 +30,7 @@ from medeval.commands.run import predict, run
 from medeval.commands.score import score
 from medeval.commands.synth import synth
 from medeval.commands.trace import trace
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
 from medeval.files import UMASK
 from medeval.tasks import registry
 from medeval.text import visible_stream
@@ -67,16 +67,18 @@ def _program(context: typer.Context, **given: Any) -> None:
 
 
 def main() -> None:
-    """Run the command line; a `UserError` becomes one sentence and exit code 2.
+    """Run the command line; a `UserError`, or what the system refuses, is a sentence and code 2.
 
     What the commands write is for its owner only.
     """
     os.umask(UMASK)
-    with redirect_stdout(visible_stream(sys.stdout)), redirect_stderr(visible_stream(sys.stderr)):
-        errors = sys.stderr
+    # A stream that the caller has closed is none.
+    out, err = (visible_stream(one or io.StringIO()) for one in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
         chosen: dict[str, Any] = {}
         try:
-            app(obj=chosen)
+            with os_error_as("{file}: {why}.", "the output"):
+                app(obj=chosen)
         except UserError as error:
             if chosen.get("debug"):
                 traceback.print_exc()
@@ -88,4 +90,4 @@ def main() -> None:
             raise
         finally:
             if "held" in chosen:
-                errors.write(chosen["held"].getvalue())
+                err.write(chosen["held"].getvalue())

@@ -51,8 +51,18 @@ def create_private(path: Path) -> BinaryIO:
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in the place of another: the old one or the whole new one is there at any time.
 
-    It is on the disk before it takes the place.
+    It is on the disk before it takes the place. What is no file, a device or a pipe, is written
+    into, and /dev gets no file: root could put one in the place of what all programs need.
+
+    Raises:
+        OSError: it cannot be written.
+        UserError: it would be in /dev.
     """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    if path.parent == Path("/dev"):
+        raise UserError(f"{path} cannot be a file of results. Name another place.")
     # For its owner only from the first byte on: inputs and answers may hold what patients told.
     descriptor, new = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
@@ -61,9 +71,8 @@ def replace_file(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(new).replace(path)
-    except BaseException:
+    finally:
         Path(new).unlink(missing_ok=True)
-        raise
 
 
 def hold(descriptor: int) -> bool:
@@ -76,10 +85,8 @@ def hold(descriptor: int) -> bool:
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
     return True
 
 

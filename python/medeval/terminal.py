@@ -97,9 +97,8 @@ def show_results(
         write(place)
     if as_json:
         print_json(content, bare_nan=bare_nan)
-    console = Terminal()
     for table in () if as_json else tables:
-        console.print(table)
+        Terminal().print(table)
     for sentence in () if as_json else sentences:
         print(sentence)
     if left:
@@ -123,7 +122,8 @@ def require_writable(path: Path) -> None:
         raise UserError(f"--out {path} is a folder; name a file.")
     if not path.parent.is_dir():
         raise UserError(f"--out {path}: there is no folder {path.parent}.")
-    if not os.access(path.parent, os.W_OK):
+    # A device or a pipe is written into.
+    if not os.access(path.parent if path.is_file() or not path.exists() else path, os.W_OK):
         raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
 
 

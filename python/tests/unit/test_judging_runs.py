@@ -62,10 +62,8 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert results.exit_code == bool(results.warnings) == (row["status"] != "ok")
     # All asks count.
     assert judgment["asks"] == judge.progress.ledger.asked == judgment["attempts"] == row["asks"]
-    assert (judgment["input_tokens"], judgment["output_tokens"]) == (
-        100 * row["asks"],
-        10 * row["asks"],
-    )
+    tokens = judgment["input_tokens"], judgment["output_tokens"]
+    assert tokens == (100 * row["asks"], 10 * row["asks"])
     # Rows hold what a judge wrote only if asked.
     assert "about accuracy" not in json.dumps(results.as_json())
     shown = json.dumps(results.as_json(has_text=True))
