@@ -77,19 +77,23 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str | bytes) -> None:
-    """Write a file as a whole, text as UTF-8; its folder is made if it is not there."""
+    """Write a file as a whole, text as UTF-8; its folder is made if it is not there.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, text if isinstance(text, bytes) else text.encode())
+    save_text(path, text)
 
 
-def save_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file as a whole to a place that the user chose: no folder is made for it.
+def save_text(path: Path, text: str | bytes) -> None:
+    """Write a file as a whole to a place that the user chose: no folder is made for it.
 
     Raises:
         UserError: the file cannot be written.
     """
     with os_error_as(f"Cannot write {path}: {{why}}."):
-        replace_file(path, text.encode())
+        replace_file(path, text if isinstance(text, bytes) else text.encode())
 
 
 def parse_json(text: str, place: str = "the text") -> Any:
