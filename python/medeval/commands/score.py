@@ -16,7 +16,7 @@ from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
-from medeval.inference.run import RESPONSES
+from medeval.inference.run import RESPONSES, RUN
 from medeval.tasks import registry
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import read_record, warning_of_cut_prompts
@@ -120,6 +120,8 @@ def meant(
     elif given["out"] is not None:
         require_writable(given["out"])
     named = given["task"] or (path and registry.task_of(path))
+    if not named and path and (path / RUN).is_file():
+        read_record(path)  # says what is wrong with it
     if not named:
         raise UserError(f"Name a task with --task, or {otherwise}.")
     name = registry.recorded_name(named) if given["task"] else named
