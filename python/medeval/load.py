@@ -184,9 +184,7 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool) -> None:
             hint = " --replace replaces it." if ours else f" {choose}."
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
         if not ours:
-            raise UserError(
-                f"The schema {schema} was not made by `medeval load {plan.kind}`. {choose}."
-            )
+            raise UserError(f"`medeval load {plan.kind}` did not make {schema}. {choose}.")
         _drop_schema(connection, plan, schema)
     name = sql.Identifier(schema)
     mark = sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
@@ -259,7 +257,5 @@ def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: 
                 count += rows
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
         if cursor.rowcount != count:
-            raise UserError(
-                f"{file.path}: a line with nothing but \\. in it ends PostgreSQL's COPY."
-            )
+            raise UserError(f"{file.path}: a line that is only \\. ends PostgreSQL's COPY.")
     return count

@@ -34,9 +34,7 @@ def parquet_views(query: Query, tables: Sequence[Table], place: Place) -> Views:
     meta = tables[0]["config"]["meta"]
     advice = f"`python -m medeval load {meta['load_kind']} --to parquet DIR` writes such a folder."
     if place.kind == "database":
-        raise UserError(
-            f"Spark reads folders of Parquet, and {place.description} is named. {advice}"
-        )
+        raise UserError(f"Spark reads folders of Parquet, not {place.description}. {advice}")
     for table in sorted(tables, key=lambda table: str(table["name"])):
         name = str(table["name"])
         folders = [f"{place.location}/{folder}" for folder in meta.get("subfolders", ())]

@@ -108,8 +108,9 @@ def show_results(
 
 
 def print_json(content: Any, *, bare_nan: bool = False) -> None:
-    """Print what a program reads: JSON with an indent of two."""
-    print(json.dumps(content, ensure_ascii=False, allow_nan=bare_nan, indent=2))
+    """Print what a program reads: JSON with an indent of two, in any encoding of the output."""
+    is_narrow = str(sys.stdout.encoding).lower() != "utf-8"
+    print(json.dumps(content, ensure_ascii=is_narrow, allow_nan=bare_nan, indent=2))
 
 
 def require_writable(path: Path) -> None:

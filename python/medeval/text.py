@@ -279,7 +279,10 @@ class _Visible:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        return self.rich_proxied_file.write(visible(text))
+        # What the caller's encoding does not have is written as escapes.
+        stream = self.rich_proxied_file
+        known = stream.encoding or "utf-8"
+        return stream.write(visible(text).encode(known, "backslashreplace").decode(known))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)

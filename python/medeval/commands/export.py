@@ -115,8 +115,7 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
         with (place / files[0]["path"]).open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
-        told = f"{files[0]['rows']:,} rows, data class {manifest['data_class']}"
-        warn(f"{files[0]['path']}: {told}")
+        warn(f"{files[0]['path']}: {files[0]['rows']:,} rows, data class {manifest['data_class']}")
 
 
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:

@@ -117,9 +117,8 @@ def _write(records: Sequence[RunRecord], lines: Sequence[bytes], out: Path) -> P
     with os_error_as(f"{folder} cannot be made ({{why}})."):
         staged.mkdir(mode=0o700, parents=True)
         try:
-            replace_file(
-                staged / RUN, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-            )
+            text = json.dumps(content, indent=2, ensure_ascii=False)
+            replace_file(staged / RUN, f"{text}\n".encode())
             replace_file(staged / RESPONSES, b"".join(lines))
             merge_spending((one.folder / RESPONSES for one in records), staged / RESPONSES)
             audits = [path.read_bytes() for one in records if (path := one.folder / AUDIT).exists()]

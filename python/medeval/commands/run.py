@@ -35,7 +35,6 @@ from medeval.terminal import Terminal, warn
 _WHO = ("task", "model", "key_variable", "base_url", "out", "shard")
 _PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "model_seed")
 _JUDGES = ("judge_model", "judge_base_url", "jury", "rubric")
-_KEYS_OF_JUDGES = ("judge_api_key", "judge_key_variable")
 
 
 @command_flags("run")
@@ -108,7 +107,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     options |= given_options(own, given)
     unwanted = others.difference(own.model_fields)
     if judged(kinds[named]) is None and any(map(judged, kinds.values())):
-        given |= dict.fromkeys((*_JUDGES, *_KEYS_OF_JUDGES))
+        given |= dict.fromkeys((*_JUDGES, "judge_api_key", "judge_key_variable"))
     task = registry.start(named, {name: options[name] for name in options if name not in unwanted})
     if model is None:
         raise UserError("Name a model with --model, or a run to resume: --resume.")
@@ -129,9 +128,8 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     shard = _shard(given)
     # All answers are judged together, when the shards are merged.
     is_judged = judged(task) is not None and not given["no_judge"] and not shard
-    jury = judging.named_jury(
-        given, task, getattr(task, "default_judge", None) if is_judged else None
-    )
+    usual = getattr(task, "default_judge", None) if is_judged else None
+    jury = judging.named_jury(given, task, usual)
     if jury is None and (flags := _flags_among(("judge_key_variable", "jury", "rubric"), given)):
         raise UserError(f"{flags[0]} without --judge-model: name the judges.")
     if jury is not None:
