@@ -36,7 +36,7 @@ def evaluate(
     key_variable: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     limit: int | None = None,
-    judges: Sequence[str] = (),
+    judges: str | Sequence[str] = (),
     out: str | Path = "runs",
     endpoints: str | Path = "endpoints.toml",
     concurrency: int = 32,
@@ -53,7 +53,7 @@ def evaluate(
         key_variable: the environment variable that holds the endpoint's key.
         parameters: of the model, such as `temperature`.
         limit: only the first so many items.
-        judges: models that judge, where the task has a judge; `local` is a rule.
+        judges: a model that judges, or several, where the task has a rubric; `local` is a rule.
         out: the folder of runs.
         endpoints: the declarations of where credentialed text may go.
         concurrency: calls under way at a time.
@@ -64,29 +64,34 @@ def evaluate(
         The report, which is also in `scores.json` of the run's folder.
 
     Raises:
-        UserError: no such task or model, options that cannot be meant, or text that may not go
-            there.
+        UserError: no such task or model, options that cannot be meant, text that may not go there,
+            or judges that cannot judge; nobody is asked then.
     """
     from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT, RunConfig
     from medeval.judging.jury import jury_of
     from medeval.tasks.for_reports import report_of
-    from medeval.tasks.judged import judge, judged
+    from medeval.tasks.judged import check_before, judge
     from medeval.tasks.task import Method
     from medeval.tasks.task_run import ModelChoice, TaskRun
 
+    numbers = (("limit", 1, limit), ("concurrency", 1, concurrency), ("n_iters", 0, n_iters))
+    for what, least, number in (*numbers, ("seed", 0, seed)):
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise UserError(f"{what} is a whole number from {least}, not {number!r}.")
     asked = registry.start(task, options or {})
     name = model if isinstance(model, str) else getattr(model, "__qualname__", "function")
     function = None if isinstance(model, str) else model
     choice = ModelChoice(name, base_url, key_variable, parameters or {}, call=function)
     places = Path(endpoints)
+    jury = jury_of([judges] if isinstance(judges, str) else judges) if judges else None
+    if jury is not None:
+        check_before(asked, jury, places)
     run = TaskRun(asked, choice, runs=Path(out), endpoints=places, limit=limit)
     run.evaluate(RunConfig(concurrency=concurrency))
-    if judges:
-        if judged(asked) is None:
-            raise UserError(f"{asked.name} is not judged: leave `judges` away.")
+    if jury is not None:
         guard = DataUseGuard(read_endpoints(places), run.folder / AUDIT)
-        judge(asked, run.folder, jury_of(judges), RunConfig(concurrency=concurrency), guard)
+        judge(asked, run.folder, jury, RunConfig(concurrency=concurrency), guard)
     report = report_of(run.task.score(run.folder, Method(n_iters, seed)))
     report.save(run.folder / registry.SCORES)
     return report
@@ -118,9 +123,8 @@ def score(
         UserError: no such task, or arrays that do not fit.
     """
     kind = registry.task_class(registry.canonical_name(task))
-    return kind.score_arrays(
-        registry.recorded_name(task), y_true, y_pred, stays, n_iters=n_iters, seed=seed
-    )
+    name = registry.recorded_name(task)
+    return kind.score_arrays(name, y_true, y_pred, stays, n_iters=n_iters, seed=seed)
 
 
 def runs(folder: str | Path = "runs") -> pd.DataFrame:

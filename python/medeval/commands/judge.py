@@ -24,7 +24,7 @@ from medeval.inference.types import Outcome
 from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge, Jury, jury_of
 from medeval.judging.rubric import Rubric, named_rubric
 from medeval.tasks import judged, registry
-from medeval.tasks.judged import chosen_jury, judging_of, rubric_of
+from medeval.tasks.judged import check_before, chosen_jury, judging_of, rubric_of
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
 from medeval.terminal import Terminal, table_of, warn
@@ -159,20 +159,6 @@ def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) ->
             f" key sent anywhere, so name again what you mean: `{with_flags(command, named)}`."
             " Nothing was sent."
         )
-
-
-def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
-    """Find what would keep judges from being asked, before the model is asked and paid.
-
-    Raises:
-        UserError: the task is not judged, there is no key, or the answers may not be sent to a
-            judge.
-    """
-    rubric = rubric_of(task, jury)
-    guard = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
-    is_open = all(item.is_open for item in task.items())
-    for judge in jury.seated:
-        guard.check(judge.provider(rubric, guard).address, is_open)
 
 
 def judges_asked(given: Mapping[str, Any]) -> RunConfig:

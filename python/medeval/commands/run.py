@@ -24,7 +24,7 @@ from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
 from medeval.inference.run import AUDIT, RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.tasks import registry
-from medeval.tasks.judged import JUDGINGS, judged, judgings_with
+from medeval.tasks.judged import JUDGINGS, check_before, judged, judgings_with
 from medeval.tasks.options import parse_arguments, parse_parameters
 from medeval.tasks.run_record import RUNS, SHARD, read_record, warning_of_cut_prompts
 from medeval.tasks.task import DEMO
@@ -136,7 +136,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         if given["no_judge"]:
             raise UserError("--no-judge and --judge-model: leave one of them away.")
         # No answer is paid that cannot be judged.
-        judging.check_before(task, jury, given["endpoints"])
+        check_before(task, jury, given["endpoints"])
     of_file = named if registry.FILE_CLASS.fullmatch(named) else ""
     given["named_again"] = {"--task": of_file} if of_file else {}
     given["read_prices"] = read_prices(given["prices"])  # reported before a folder is made
@@ -159,7 +159,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         jury = judging.chosen(given, task, record)
         missing = judging.unnamed(given, jury)
         judging.refuse_unnamed(record, missing, _resume_words(run.folder, given))
-        judging.check_before(task, jury, given["endpoints"])
+        check_before(task, jury, given["endpoints"])
         run.update(JUDGINGS, judgings_with(record, jury))
     return run
 
@@ -231,7 +231,7 @@ def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:
     judging.refuse_unnamed(record, missing, _resume_words(record.folder, given))
     task = registry.resume(record, moved, task_named)
     for jury in juries if judged(task) else ():
-        judging.check_before(task, judging.with_key(given, jury), given["endpoints"])
+        check_before(task, judging.with_key(given, jury), given["endpoints"])
     limit = record.limit if given["limit"] is None else given["limit"]
     given["read_prices"] = read_prices(given["prices"])
     return TaskRun(

@@ -98,9 +98,8 @@ def _from_warehouse(
             if not one.mode or one.mode in modes
         ]
     if not sources[0]["rows"]:
-        raise UserError(
-            f"The warehouse has no {about.item} {item}: it was built of {build.source_location}."
-        )
+        origin = build.source_location
+        raise UserError(f"The warehouse has no {about.item} {item}: it was built of {origin}.")
     source = Path(build.source_location)
     if not export and not (source.is_file() and sha256(source) == digest):
         warn(

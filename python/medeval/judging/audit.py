@@ -95,9 +95,8 @@ def audit(
     jury = judging.jury
     once = jury.model_copy(update={"repeats": 1})
     # The rule that is built in knows nothing but the reference.
-    models = once.model_copy(
-        update={"judges": tuple(one for one in jury.seated if not one.is_rule)}
-    )
+    asked = tuple(one for one in jury.seated if not one.is_rule)
+    models = once.model_copy(update={"judges": asked})
 
     def part_of(name: str, jury: Jury = once, **changes: Any) -> JudgingResults:
         part = replace(judging, folder=judging.folder / FOLDER / name, jury=jury, **changes)

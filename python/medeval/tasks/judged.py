@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from medeval.errors import UserError
+from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
@@ -17,7 +19,6 @@ from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask, JudgedTask, Method, Task
 
 if TYPE_CHECKING:
-    from medeval.inference.guard import DataUseGuard
     from medeval.judging.results import JudgingResults, Judgment, SubjectResult
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging, OnJudging
@@ -61,6 +62,20 @@ def rubric_of(task: AskedTask, jury: Jury | None = None) -> Rubric:
     return rubric
 
 
+def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
+    """Find what would keep judges from being asked, before the model is asked and paid.
+
+    Raises:
+        UserError: the task is not judged, there is no key, or the answers may not be sent to a
+            judge.
+    """
+    rubric = rubric_of(task, jury)
+    guard = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
+    is_open = all(item.is_open for item in task.items())
+    for judge in jury.seated:
+        guard.check(judge.provider(rubric, guard).address, is_open)
+
+
 def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
     """Return the judging of a run's answers by a jury, in its folder below the run's.
 
@@ -78,9 +93,8 @@ def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
         replace(one, unanswered=reasons[one.id, one.sample])
         for one in cast("JudgedTask", task).subjects(record)
     ]
-    return Judging(
-        subjects, jury, rubric, record.folder / jury.folder, answering_model=record.model
-    )
+    folder = record.folder / jury.folder
+    return Judging(subjects, jury, rubric, folder, answering_model=record.model)
 
 
 def judge(

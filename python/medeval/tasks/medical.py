@@ -252,13 +252,10 @@ class MedicalTaskRun(SampleTask, JudgedTask):
                 " Score with the file as it was then."
             )
         if method.groupings or method.cluster:
-            raise UserError(
-                "The items of a task file have no groups: leave --by and --cluster away."
-            )
+            raise UserError("Items of a task file have no groups: leave --by and --cluster away.")
         limit, rows = record.limit, ("dataset", "inputs", "expected_outputs")
-        task = self.task.model_copy(
-            update={name: getattr(self.task, name)[:limit] for name in rows}
-        )
+        due = {name: getattr(self.task, name)[:limit] for name in rows}
+        task = self.task.model_copy(update=due)
         inputs, outputs = self._pairs[0][:limit], self._outputs(folder, limit)
         by_sample = [task.table(one).columns for one in outputs]
         columns = {name: _over_samples([one[name] for one in by_sample]) for name in by_sample[0]}

@@ -180,9 +180,8 @@ class QuestionTask(SampleTask):
         }
         asked = list(self._by_id.values())[: record.limit]
         rows = [self._scores(one, replies.get(one.id)) for one in asked]
-        table = ScoreTable(
-            {name: Ratio([row[name] for row in rows], is_share=True) for name in self._metrics}
-        )
+        scores = {name: [row[name] for row in rows] for name in self._metrics}
+        table = ScoreTable({name: Ratio(one, is_share=True) for name, one in scores.items()})
         kinds = strictest(one.data_class for one in asked)
         facts = facts_of_run(record, self.items(record.limit))
         # Other words around the same questions are no other data.

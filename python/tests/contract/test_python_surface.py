@@ -67,7 +67,8 @@ def test_credentialed_text_goes_to_no_function_that_is_not_declared(here: Path) 
 
 def test_mistakes_are_said(here: Path) -> None:
     refused("has no option 'shot'", medeval.evaluate, "yier", "demo", options={"shot": 1})
-    refused("is not judged", medeval.evaluate, "yier", "demo", judges=["local"])
+    refused("not of a kind that judges grade", medeval.evaluate, "yier", "demo", judges=["local"])
+    refused("limit is a whole number from 1", medeval.evaluate, "yier", "demo", limit=0)
     refused(r"asked: see medeval\.evaluate", medeval.score, "yier", [0, 1], [0.2, 0.8])
     refused("has no scores", medeval.scores, here)
     with pytest.raises(AttributeError, match="no attribute 'scor'"):
