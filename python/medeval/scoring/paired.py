@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from medeval.models.benchmark_report import EvaluationResult
+from medeval.errors import UserError
+from medeval.models.benchmark_report import GOLD, EvaluationResult
 from medeval.scoring.compare import Difference, of_means, paired_difference
 
 # In the metadata of a result: numerator and denominator of each item, of metrics that are the ratio
@@ -48,10 +49,14 @@ def paired_differences(
         metrics: some of the metrics; None takes all.
 
     Raises:
-        UserError: the results have no item in common.
+        UserError: the results have no item in common, or other gold answers to items that are
+            called alike.
     """
     one, two = _ratios(first), _ratios(second)
     places = shared_items(first, second)
+    gold, other = (result.metadata.get(GOLD) or () for result in (first, second))
+    if gold and other and any(gold[here] != other[there] for here, there in places):
+        raise UserError("The runs are of other data: the same items have other gold answers.")
     drawn: dict[str, Any] = {"draws": draws, "seed": seed}
     return [
         paired_difference(

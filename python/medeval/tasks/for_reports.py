@@ -120,9 +120,7 @@ def group_scores(
     found: Groups = {}
     for name in method.groupings if groupings is None else groupings:
         places = partition([one.get(name, UNKNOWN) for one in groups])
-        found[name] = {
-            group: {"n": float(len(own)), **values(own)} for group, own in places.items()
-        }
+        found[name] = {one: {"n": float(len(own)), **values(own)} for one, own in places.items()}
     return hide_small_groups(found, method.min_cell)
 
 

@@ -402,11 +402,12 @@ class AskedTask(Task, ABC):
             method: resamples and their seed.
 
         Raises:
-            UserError: a folder holds no run of this task with these data.
+            UserError: a folder holds no run of this task with these data, or items that are called
+                alike have other gold answers.
         """
         from medeval.scoring.paired import paired_differences  # numpy is slow to load
 
-        plain = replace(method, n_iters=0, groupings=())
+        plain = replace(method, n_iters=0, groupings=(), show_text=True)
         one, two = self.compared_result(first, plain), other.compared_result(second, plain)
         about = one.metadata.get("about_metrics", {})
         ways = {name: told.get("direction", "higher") for name, told in about.items()}

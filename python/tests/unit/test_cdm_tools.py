@@ -44,9 +44,8 @@ def test_a_call_that_does_not_fit_is_told(name: str, arguments: dict[str, Any]) 
 def test_only_enabled_tools_are_offered_and_answer() -> None:
     text, record = toolbox(["request_imaging", "physical_examination"]).call(*ask("CBC"))
     assert not record["is_valid"]
-    assert text == (
-        "There is no tool request_lab_test. Tools: physical_examination, request_imaging."
-    )
+    tools = "physical_examination, request_imaging"
+    assert text == f"There is no tool request_lab_test. Tools: {tools}."
     refused("Unknown tools order_ct", toolbox, ["order_ct"])
 
 

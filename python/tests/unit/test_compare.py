@@ -17,6 +17,7 @@ from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score
 from tables import refused, table
 
+from medeval.models.benchmark_report import GOLD, EvaluationResult
 from medeval.scoring.binary import Binary, delong_test
 from medeval.scoring.compare import (
     Difference,
@@ -31,6 +32,7 @@ from medeval.scoring.compare import (
     paired_difference,
     sentence,
 )
+from medeval.scoring.paired import paired_differences
 from medeval.scoring.resample import Scores, score
 
 NAN = math.nan
@@ -205,6 +207,13 @@ def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:
     one, two = of_means([1.0, None, 0.5, 0.0]), of_means([0.0, 1.0, 0.5, None])
     found = paired_difference("m", one, two, draws=200, seed=3)
     assert (found.n, found.first_value, found.second_value) == (2, 0.75, 0.25)
+
+
+def test_runs_of_other_data_are_not_compared() -> None:
+    about: dict[str, Any] = {"model_id": "m", "task_id": "t", "metrics_results": {}}
+    about |= {"inputs": [{}], "model_outputs": [{}]}
+    one, two = (EvaluationResult(**about, metadata={GOLD: [gold]}) for gold in "AB")
+    refused("other gold answers", paired_differences, one, two, 10, 0)
 
 
 @pytest.mark.parametrize(("first", "second", "draws", "words"), TABLES["no_pairs"])

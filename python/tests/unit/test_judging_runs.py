@@ -53,10 +53,8 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert again.as_json() == one.results().as_json() == results.as_json()
     (found,), (judge,) = results.subjects, results.judges
     (judgment,) = found.judgments
-    assert (found.judge_status, judgment["status"], judgment["reason"] or "") == (
-        *[row["status"]] * 2,
-        row["reason"],
-    )
+    told = found.judge_status, judgment["status"], judgment["reason"] or ""
+    assert told == (row["status"], row["status"], row["reason"])
     assert found.reward_judged == pytest.approx(row["reward_judged"])
     assert (found.reward == 0.0) == (row["status"] == "failed")
     assert results.exit_code == bool(results.warnings) == (row["status"] != "ok")
