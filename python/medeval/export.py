@@ -12,11 +12,12 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Self
+from types import MappingProxyType
+from typing import Any, Self
 
 import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
@@ -30,20 +31,13 @@ MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
 _STAGING = ".incomplete"
 _OLD = "old.json"
+# Appends whole lines to a file; so many of them are data, and not its header.
+Add = Callable[[bytes, int], object]
 
 
 @dataclass(frozen=True)
 class NoOptions:
     """What can be chosen about the export of a benchmark: nothing."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a user asked of one benchmark: its tasks, the folder of all exports, its options."""
-
-    tasks: tuple[str, ...]
-    out: Path
-    options: Any
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,8 @@ class BenchmarkExport:
         tasks: the names of its parts, in the order in which they are written.
         aliases: shorter names of the tasks.
         tables: published tables; it is built where one of them is there.
-        write: writes the files; returns lines that say what was written.
+        write: writes the files, given the warehouse, the tasks that are wanted, the folder of all
+            exports and the options; returns lines that say what was written.
         options: a dataclass whose fields are flags of the command, as typer annotates them.
     """
 
@@ -63,7 +58,7 @@ class BenchmarkExport:
     tasks: tuple[str, ...]
     aliases: Mapping[str, str]
     tables: tuple[str, ...]
-    write: Callable[[Warehouse, Request], list[str]]
+    write: Callable[[Warehouse, Sequence[str], Path, Any], list[str]]
     options: type = NoOptions
 
     def __str__(self) -> str:
@@ -73,75 +68,66 @@ class BenchmarkExport:
         return f"{self.name}, or of it {parts}" if len(self.tasks) > 1 else self.name
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A benchmark whose export is one file: the rows of a table as JSON objects, one a line.
+def lines_export(
+    name: str,
+    file: str,
+    table: str,
+    needs: Sequence[str],
+    records: Callable[[Warehouse], Iterable[Mapping[str, Any]]],
+    are: tuple[str, str],
+    *,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    about: Callable[[Warehouse], dict[str, Any]] = lambda _: {},
+) -> BenchmarkExport:
+    """Return the export of a benchmark as one file: rows of a table as JSON objects, one a line.
 
-    Attributes:
+    Args:
         name: of the benchmark, also of its one task.
         file: the name of the file.
         table: the published table with a row for each object.
         needs: other tables that are read.
         records: yields the objects in their order.
         are: what the rows are, and what they were made of, in words.
+        aliases: other names of the task.
         about: returns what else the manifest says of them.
     """
 
-    name: str
-    file: str
-    table: str
-    needs: tuple[str, ...]
-    records: Callable[[Warehouse], Iterable[Mapping[str, Any]]]
-    are: tuple[str, str]
-    about: Callable[[Warehouse], dict[str, Any]] = lambda _: {}
-
-    def write(self, warehouse: Warehouse, request: Request) -> list[str]:
+    def write(
+        warehouse: Warehouse, tasks: Sequence[str], out: Path, options: NoOptions
+    ) -> list[str]:
         """Write the file and the manifest.
 
         Raises:
             UserError: the tables are not there, their last build failed, or there is no row.
         """
-        schema, attrition = schema_name(self.name), f"{self.name}_attrition"
-        tables = [self.table, *self.needs, attrition, f"{self.name}_data_class"]
-        build = newest_build(warehouse, self.name, tables)
-        total = warehouse.count(schema, self.table)
-        rows, sources = self.are
+        schema, attrition = schema_name(name), f"{name}_attrition"
+        build = newest_build(warehouse, name, [table, *needs, attrition, f"{name}_data_class"])
+        total = warehouse.count(schema, table)
+        rows, sources = are
         if not total:
-            raise UserError(f"{self.table} is empty; {attrition} says why.")
-        with ExportFolder(request.out / self.name) as folder:
-            started = folder.create(self.file, self.name)
-            with progress(self.name, lambda: total) as advance, started as file:
-                for record in self.records(warehouse):
-                    file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
+            raise UserError(f"{table} is empty; {attrition} says why.")
+        with ExportFolder(out / name) as folder:
+            with progress(name, lambda: total) as advance, folder.create(file, name) as add:
+                for record in records(warehouse):
+                    add((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
                     advance(1)
-            manifest = make_manifest(warehouse, self.name, build, folder, {self.name: None})
-            about = self.about(warehouse)
+            manifest = make_manifest(warehouse, name, build, folder, {name: None})
+            more = about(warehouse)
             steps = warehouse.select(
                 ["rule", "rows_removed"], schema, attrition, "order by step_number"
             )
             # Rules that took nothing are not named.
             left_out = {rule: count for rule, count in flat(steps) if count}
-            manifest["tasks"][self.name].update(about, left_out=left_out)
+            manifest["tasks"][name].update(more, left_out=left_out)
             folder.publish(manifest)
         lost = "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
-        of = f" of {about['note_count']:,} {sources}" if "note_count" in about else ""
+        of = f" of {more['note_count']:,} {sources}" if "note_count" in more else ""
         return [
-            f"{folder.folder / self.file}: {total:,} {rows}{of}{lost}",
+            f"{folder.folder / file}: {total:,} {rows}{of}{lost}",
             f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
         ]
 
-
-@dataclass
-class ExportFile:
-    """A new file in the staging folder; `rows` do not count the header."""
-
-    stream: BinaryIO
-    rows: int = 0
-
-    def write(self, lines: bytes, rows: int) -> None:
-        """Append whole lines; `rows` of them are data."""
-        self.stream.write(lines)
-        self.rows += rows
+    return BenchmarkExport(name, (name,), aliases, (table,), write)
 
 
 class ExportFolder:
@@ -186,15 +172,20 @@ class ExportFolder:
         os.close(self._descriptor)
 
     @contextmanager
-    def create(self, path: str, task: str) -> Iterator[ExportFile]:
+    def create(self, path: str, task: str) -> Iterator[Add]:
         """Write a file; `path` is relative to the folder, with `/`."""
-        place = self._files / path
+        place, count = self._files / path, 0
         make_folder(place.parent)
         with create_private(place) as stream:
-            file = ExportFile(stream)
-            yield file
+
+            def add(lines: bytes, rows: int) -> None:
+                nonlocal count
+                stream.write(lines)
+                count += rows
+
+            yield add
         entry = {"path": path, "task": task, "sha256": sha256(place)}
-        self.written.append({**entry, "bytes": place.stat().st_size, "rows": file.rows})
+        self.written.append({**entry, "bytes": place.stat().st_size, "rows": count})
 
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
@@ -24,7 +24,7 @@ from medeval.inference.types import Sample
 from medeval.models.text_files import packaged_yaml, write_text
 from medeval.tasks import registry
 from medeval.tasks.run_record import RunRecord
-from medeval.tasks.task import SampleTask
+from medeval.tasks.task import AskedTask
 
 _TOLD = packaged_yaml("medeval.adapters", "lm_eval")
 # Before the name of a function of the code beside a description, which the harness knows by a tag.
@@ -52,7 +52,7 @@ def write_task(
         UserError: no such task, one that is a conversation, or text that may not go there.
     """
     task = registry.start(name, options)
-    if not isinstance(task, SampleTask):
+    if not all(isinstance(one, Sample) for one in task.samples(1)):
         raise UserError(f"{task.name} is a conversation: lm-evaluation-harness cannot run it.")
     place = folder / f"medeval_{task.name}"
     items = list(task.items())
@@ -120,7 +120,7 @@ class FolderScores:
         if given != self._replies:
             record = RunRecord.model_validate_json((self._folder / _ABOUT).read_bytes())
             record.folder = self._folder
-            task = cast("SampleTask", registry.resume(record))  # no others are written
+            task = registry.resume(record)
             known = {(item.id, item.sample): item for item in task.items()}
             pairs = [(known[item, sample], text) for item, sample, text in given]
             self._replies, self._found = given, _scores(task, pairs)
@@ -136,7 +136,7 @@ def _identifier(metric: str) -> str:
     return "metric_" + "".join(one if one.isalnum() else "_" for one in metric)
 
 
-def _scores(task: SampleTask, replies: Sequence[tuple[Sample, str]]) -> dict[str, float]:
+def _scores(task: AskedTask, replies: Sequence[tuple[Sample, str]]) -> dict[str, float]:
     """Return the metrics of replies, as a run that got them has them."""
     texts = {(item.id, item.sample): text for item, text in replies}
     with TemporaryDirectory() as place:

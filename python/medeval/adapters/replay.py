@@ -11,10 +11,11 @@ from typing import Any
 from medeval.files import json_lines
 from medeval.inference.guard import DataUseGuard, read_endpoints
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig
 from medeval.inference.types import Episode, Model, Sample
 from medeval.judging.jury import jury_of
 from medeval.tasks.judged import judge, judged
+from medeval.tasks.self_check import passing_run
 from medeval.tasks.task import AskedTask, Method
 
 
@@ -27,7 +28,7 @@ def asked(
         UserError: text that may not go to the model.
     """
     with TemporaryDirectory() as place:
-        run = _run(task, model, Path(place))
+        run = passing_run(task, model, Path(place))
         run.execute(samples, RunConfig(can_read=task.can_read))
         return [dict(line) for line in run.lines()]
 
@@ -52,7 +53,7 @@ def metrics_of(
 
     def score() -> dict[str, float]:
         with TemporaryDirectory() as place:
-            run = _run(task, replayed(Path(place)), Path(place), limit)
+            run = passing_run(task, replayed(Path(place)), Path(place), limit)
             (run.folder / RESPONSES).write_text(json_lines(lines), encoding="utf-8")
             if judges and judged(task) is not None:
                 guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
@@ -68,10 +69,3 @@ def replayed(folder: Path, replies: Mapping[tuple[str, int], str] | None = None)
     """Return the model of replies that are there, by the id and the sample of their items."""
     known, guard = replies or {}, DataUseGuard({}, folder / AUDIT)
     return PythonModel(lambda item: known[item.id, item.sample], "lm-eval", guard)
-
-
-def _run(task: AskedTask, model: Model, folder: Path, limit: int | None = None) -> Run:
-    settings = {**settings_of(model, task.prompt_version), **task.settings()}
-    run = Run(folder, settings, model, about={"task": task.name, "limit": limit})
-    task.keep(folder)
-    return run

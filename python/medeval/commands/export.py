@@ -14,7 +14,7 @@ import typer
 from medeval.builds import build_command, newest_build, open_built, untested
 from medeval.commands.options import command_flags, flags_of, options_of
 from medeval.errors import UserError, os_error_as
-from medeval.export import MANIFEST, Request
+from medeval.export import MANIFEST
 from medeval.tasks.options import parse_arguments
 from medeval.tasks.registry import benchmark_exports, chosen_exports
 from medeval.terminal import warn
@@ -71,8 +71,7 @@ def export(
                 if out == STANDARD_OUTPUT:
                     _print_file(warehouse, name, tasks, options[name])
                 else:
-                    request = Request(tasks, out, options[name])
-                    print("\n".join(_EXPORTS[name].write(warehouse, request)))
+                    print("\n".join(_EXPORTS[name].write(warehouse, tasks, out, options[name])))
             if told[name]:
                 warn(told[name])
 
@@ -102,7 +101,7 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
         UserError: the export is several files.
     """
     with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
-        _EXPORTS[name].write(warehouse, Request(tasks, Path(folder), options))
+        _EXPORTS[name].write(warehouse, tasks, Path(folder), options)
         (place,) = Path(folder).iterdir()
         manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
         files = manifest["files"]

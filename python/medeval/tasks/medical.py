@@ -34,7 +34,7 @@ from medeval.tasks import registry
 from medeval.tasks.judged import item_verdicts, judged_table, judging_facts, results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
+from medeval.tasks.task import JudgedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
@@ -56,7 +56,7 @@ class MedicalOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MedicalTaskRun(SampleTask, JudgedTask):
+class MedicalTaskRun(JudgedTask):
     """The items of a task file; see `Task`.
 
     Attributes:
@@ -205,7 +205,7 @@ class MedicalTaskRun(SampleTask, JudgedTask):
         return output_from_reply(self.task, reply, self._pairs[0][int(item.id)]) is not None
 
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """See `SampleTask`."""
+        """See `AskedTask`."""
         inputs, gold = self._pairs
         if gold_of is not None:
             return json.dumps(gold[int(gold_of)], ensure_ascii=False)

@@ -19,7 +19,7 @@ from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Message, Outcome, Sample, digest
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import Method, SampleTask, TaskScore
+from medeval.tasks.task import AskedTask, Method, TaskScore
 from medeval.text import strictest
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Question:
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
-class QuestionTask(SampleTask):
+class QuestionTask(AskedTask):
     """A benchmark of questions that are asked by themselves.
 
     A subclass has `name`, `prompt_version` and `headline`, and writes `questions`, `parse` and
@@ -128,7 +128,7 @@ class QuestionTask(SampleTask):
         return self.parse(self._by_id[item.id], reply) is not None
 
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """See `SampleTask`."""
+        """See `AskedTask`."""
         if gold_of is None:
             return self.demo_reply(self._by_id[item.id])
         return self.gold_reply(self._by_id[gold_of])

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
@@ -41,11 +41,6 @@ GROUP = "medeval.tasks"
 RAW_KINDS = ("mimic3", "mimic4")
 
 
-def _found(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
-
-
 @cache
 def names() -> Mapping[str, str]:
     """Return the classes of tasks, by their names: those that come along, then installed ones."""
@@ -60,20 +55,20 @@ def classes() -> list[type[Task]]:
 
 def command_groups() -> dict[str, typer.Typer]:
     """Return the commands of benchmarks, by the names of their groups."""
-    return {name: _found(place) for name, place in _OWN["commands"].items()}
+    return {name: resolve_name(place) for name, place in _OWN["commands"].items()}
 
 
 def canonical_name(name: str) -> str:
     """Return a task's name as it is recorded; what names a file stays as it is."""
     folded = name.strip().replace("-", "_").lower()
     folded = ALIASES.get(folded, folded)
-    return folded if folded in names() or folded in _found(BUNDLED)() else name
+    return folded if folded in names() or folded in resolve_name(BUNDLED)() else name
 
 
 def is_known(name: str) -> bool:
     """Tell whether a name is that of a task or of a file that is there."""
     known = canonical_name(name)
-    return known in names() or known in _found(BUNDLED)() or Path(known).exists()
+    return known in names() or known in resolve_name(BUNDLED)() or Path(known).exists()
 
 
 def task_class(name: str) -> type[Task]:
@@ -87,13 +82,13 @@ def task_class(name: str) -> type[Task]:
     """
     of_file = FILE_CLASS.fullmatch(name)
     if of_file is None and (name in BUILT_IN or name not in names()):
-        own: type[Task] = _found(BUILT_IN.get(name, TASK_FILES))
+        own: type[Task] = resolve_name(BUILT_IN.get(name, TASK_FILES))
         return own
     from medeval.inference.python_model import module_of
 
     place = name if of_file else names()[name]
     try:
-        found = getattr(module_of(Path(of_file[1])), of_file[2]) if of_file else _found(place)
+        found = getattr(module_of(Path(of_file[1])), of_file[2]) if of_file else resolve_name(place)
     except AttributeError:
         found = None
     except (ImportError, OSError, ValueError) as error:
@@ -109,7 +104,7 @@ def about(task_id: str) -> About:
     Raises:
         UserError: its own words cannot be read.
     """
-    own: type[Task] = task_class(task_id) if task_id in names() else _found(TASK_FILES)
+    own: type[Task] = task_class(task_id) if task_id in names() else resolve_name(TASK_FILES)
     try:
         return own.about(task_id)
     except (OSError, ValueError) as error:
@@ -212,7 +207,7 @@ def _refuse_code(folder: Path, *names: str) -> None:
 
 def benchmark_exports() -> dict[str, BenchmarkExport]:
     """Return how each benchmark is written, by name."""
-    return {name: _found(place) for name, place in _OWN["exports"].items()}
+    return {name: resolve_name(place) for name, place in _OWN["exports"].items()}
 
 
 def chosen_exports(given: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Model
 from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Check, Method, TaskScore
@@ -61,13 +62,19 @@ def _scored(task: AskedTask, kind: str) -> TaskScore:
         path = Path(place)
         model = task.local_provider(kind, DataUseGuard({}, path / AUDIT))
         task = task.prepared(model)
-        settings = {**settings_of(model, task.prompt_version), **task.settings()}
-        run = Run(path, settings, model, about={"task": task.name})
-        task.keep(path)
+        run = passing_run(task, model, path)
         run.execute(task.samples(), RunConfig(can_read=task.can_read))
         if getattr(task, "rubric", None) is not None:
             judge(task, path, jury_of([LOCAL]))
         return task.score(path, Method(n_iters=0))
+
+
+def passing_run(task: AskedTask, model: Model, folder: Path, limit: int | None = None) -> Run:
+    """Return a run of a task that no user sees, in a folder that is there."""
+    settings = {**settings_of(model, task.prompt_version), **task.settings()}
+    run = Run(folder, settings, model, about={"task": task.name, "limit": limit})
+    task.keep(folder)
+    return run
 
 
 def rotations(gold: Sequence[Gold]) -> Iterator[Sequence[Gold]]:

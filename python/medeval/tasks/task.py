@@ -433,11 +433,3 @@ class JudgedTask(AskedTask):
     @abstractmethod
     def subjects(self, record: RunRecord) -> list[Subject]:
         """Return the answers of a run as judges get them."""
-
-
-class SampleTask(AskedTask):
-    """A task whose items are asked by themselves."""
-
-    @abstractmethod
-    def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """See `AskedTask`."""

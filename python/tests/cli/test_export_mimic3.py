@@ -98,7 +98,7 @@ def test_failure_leaves_the_export_before(
     def fail(*args: object) -> None:
         raise OSError(28, "No space left on device", "somewhere")
 
-    monkeypatch.setattr("medeval.export.ExportFile.write", fail)
+    monkeypatch.setattr("medeval.export.sha256", fail)
     main("export", "--out", OUT, "--order", "reference", code=2)
     assert contents(OUT) == before
 

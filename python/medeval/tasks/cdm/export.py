@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -22,7 +23,7 @@ import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, make_manifest
 from medeval.files import toml_beside
 from medeval.models.clinical_case import PATHOLOGIES, REFERENCE_NAMES
 from medeval.terminal import Advance, progress, warn
@@ -60,7 +61,7 @@ class Options:
             raise UserError("--first-only and --extended exclude each other.")
 
 
-def export(warehouse: Warehouse, request: Request) -> list[str]:
+def export(warehouse: Warehouse, tasks: Sequence[str], out: Path, choice: Options) -> list[str]:
     """Write exports/cdm: the benchmark in both forms and the manifest, or nothing.
 
     Under the reference's rules the cases have its names and no others, and a case that it loses is
@@ -69,7 +70,6 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, their last build failed, or no case is left.
     """
-    choice: Options = request.options
     mode = "first_only" if choice.first_only else "extended"
     tables = sorted({part[mode] for part in _PARTS.values() for mode in ("extended", "first_only")})
     needed = [CASES, ISSUES, SETTINGS, *tables, LAB_TESTS, DATA_CLASS]
@@ -85,7 +85,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     issues = read_issues(warehouse, mode, last)
     skipped = issues if rules == REFERENCE else {}
     reasons = _counts(_issue_counts(skipped))
-    with ExportFolder(request.out / NAME) as folder:
+    with ExportFolder(out / NAME) as folder:
         with progress(NAME, lambda: last) as advance:
             cases = read_cases(warehouse, rules, mode, last)
             pathologies, results = _write(folder, cases, rules, skipped, advance)
@@ -138,21 +138,21 @@ def _write(
             stack.enter_context(folder.create(name, NAME)) for name in (BENCHMARK, LINES)
         )
         beside = rules == REFERENCE and stack.enter_context(folder.create(PROVENANCE, NAME))
-        benchmark.write(b'{\n  "cases": [\n', 0)
+        benchmark(b'{\n  "cases": [\n', 0)
         for case, about in cases:
             advance(1)
             if case["hadm_id"] in skipped:
                 continue
             # A line break inside a text is written `\n`, so each one here is between two values.
             parts = orjson.dumps(case if beside else case | about, option=_LAYOUT).split(b"\n")
-            benchmark.write((b",\n    " if pathologies else b"    ") + b"\n    ".join(parts), 1)
-            lines.write(b" ".join(map(bytes.lstrip, parts)) + b"\n", 1)
+            benchmark((b",\n    " if pathologies else b"    ") + b"\n    ".join(parts), 1)
+            lines(b" ".join(map(bytes.lstrip, parts)) + b"\n", 1)
             if beside:
                 line = json.dumps({"hadm_id": case["hadm_id"], **about}, ensure_ascii=False)
-                beside.write(f"{line}\n".encode(), 1)
+                beside(f"{line}\n".encode(), 1)
             pathologies[case["pathology"] or NO_PATHOLOGY] += 1
             results.update({kind: len(case[kind]) for kind in _EVENTS})
-        benchmark.write(b"\n  ]\n}", 0)
+        benchmark(b"\n  ]\n}", 0)
     return pathologies, results
 
 
@@ -172,13 +172,13 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
     """
     columns, order = _READ["lab_tests"], 'order by itemid, label collate "C"'
     before = "["
-    with folder.create(MAPPING, NAME) as file:
+    with folder.create(MAPPING, NAME) as add:
         for row in flat(warehouse.select([columns], schema_name(NAME), LAB_TESTS, order)):
             test = _named(columns, row)
             test["corresponding_ids"] = [int(one) for one in test["corresponding_ids"].split(",")]
-            file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
+            add(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
             before = ","
-        file.write(b"\n]\n" if before == "," else b"[]\n", 0)
+        add(b"\n]\n" if before == "," else b"[]\n", 0)
 
 
 def read_issues(warehouse: Warehouse, mode: str, last: int) -> dict[int, list[str]]:

@@ -14,13 +14,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, groupby
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, make_manifest
 from medeval.tasks.mimic3.task import FLOOR, LABELS, LAYOUT, TASKS, Phenotyping
 from medeval.terminal import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
@@ -125,14 +127,14 @@ def _write_listfiles(
         total = 0
         with ExitStack() as stack:
             files = [stack.enter_context(folder.create(f"{place}/{name}", task)) for name in names]
-            for file in files:
-                file.write(header, 0)
+            for add in files:
+                add(header, 0)
             for lines, chosen in listfile_batches(warehouse, task, partition, order, done):
                 total += len(lines)
                 parts_of = [lines, compress(lines, [not one for one in chosen])]
-                for file, part in zip(files, [*parts_of, compress(lines, chosen)], strict=False):
+                for add, part in zip(files, [*parts_of, compress(lines, chosen)], strict=False):
                     written = list(part)
-                    file.write(b"".join(written), len(written))
+                    add(b"".join(written), len(written))
         counts.append(total)
     return counts
 
@@ -234,8 +236,8 @@ def write_timeseries(
                 name = f"{subject:d}_episode{episode:d}_timeseries.csv"
                 path = f"{task.replace('_', '-')}/{partition}/{name}"
             if chosen:
-                with folder.create(path, task) as file:
-                    file.write((HEADER + "".join(chosen)).encode(), len(chosen))
+                with folder.create(path, task) as add:
+                    add((HEADER + "".join(chosen)).encode(), len(chosen))
     return episodes
 
 
@@ -254,24 +256,17 @@ def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
     for batch in warehouse.select(columns, schema, EPISODES, order):
         for partition, subject_id, episode, flags, *cells in batch:
             path = f"{_root(partition, subject_id)}/episode{episode:d}.csv"
-            with folder.create(path, SERIES) as file:
-                file.write(header.encode(), 0)
+            with folder.create(path, SERIES) as add:
+                add(header.encode(), 0)
                 if flags is not None:
                     texts = ["" if cell is None else str(cell) for cell in cells]
-                    file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
+                    add(",".join([*texts, *flags]).encode() + b"\n", 1)
 
 
 def _root(partition: str, subject_id: int) -> str:
     if partition not in ("train", "test"):
         raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
     return f"root/{partition}/{subject_id:d}"
-
-
-class _Lines(list[str]):
-    """Takes the lines of CSV as a file does."""
-
-    def write(self, line: str) -> None:
-        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def timeseries_lines(rows: list[Row]) -> list[str]:
@@ -281,16 +276,16 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
     with a decimal point; of an uncleaned variable the text as it was charted, unless all values of
     the subject are numbers (then the table holds no text).
     """
-    lines = _Lines()
-    writer = csv.writer(lines)
+    lines = list[str]()
+    writer = csv.writer(SimpleNamespace(write=lines.append))
     for hours, *cells in rows:
         rest = iter(cells)
         pairs = ((next(rest), next(rest) if one in UNCLEANED else None) for one in VARIABLES)
         writer.writerow([hours, *(number if text is None else text for number, text in pairs)])
-    return lines
+    return [line.removesuffix("\r\n") + "\n" for line in lines]
 
 
-def export(warehouse: Warehouse, request: Request) -> list[str]:
+def export(warehouse: Warehouse, tasks: Sequence[str], out: Path, options: Options) -> list[str]:
     """Write exports/mimic3: all files asked for and the manifest, or nothing.
 
     The benchmark's layout has a folder of its own, exports/mimic3-benchmarks, and always has the
@@ -299,19 +294,18 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, or their last build failed.
     """
-    options: Options = request.options
     is_reference = options.layout == "mimic3-benchmarks"
     has_series = options.timeseries or is_reference
     schema = schema_name(FLOOR)
-    tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
-    tables += ["phenotypes"] if "phenotyping" in request.tasks else []
+    tables = [*map("mimic3_{}".format, tasks), "mimic3_data_class", "mimic3_source_tables"]
+    tables += ["phenotypes"] if "phenotyping" in tasks else []
     tables += [TABLE] if has_series else []
     tables += [EPISODES, DIAGNOSES] if is_reference else []
     build = newest_build(warehouse, FLOOR, tables)
     report = []
     orders: dict[str, str | None] = {}
-    with ExportFolder(request.out / (options.layout if is_reference else FLOOR)) as folder:
-        for task in request.tasks:
+    with ExportFolder(out / (options.layout if is_reference else FLOOR)) as folder:
+        for task in tasks:
             place = task.replace("_", "-") if is_reference else task
             rows = partial(warehouse.count, schema, f"mimic3_{task}")
             with progress(task, rows) as advance:
@@ -321,7 +315,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             orders[task] = options.order
             report.append(f"{folder.folder / place}: {train:,} train, {test:,} test")
         if has_series:
-            own_series = request.tasks if is_reference else ()
+            own_series = tasks if is_reference else ()
             with progress(SERIES, lambda: warehouse.count(schema, TABLE)) as advance:
                 episodes = write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:

@@ -10,7 +10,7 @@ from typing import Any
 
 from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError, os_error_as
-from medeval.export import BenchmarkExport, Lines
+from medeval.export import lines_export
 from medeval.files import json_lines
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -48,13 +48,13 @@ def _settings(warehouse: Warehouse) -> dict[str, Any]:
     return dict(zip(columns, row, strict=True))
 
 
-_LINES = Lines(
-    *(NAME, FILE, EXAMPLES, (SETTINGS,)),
+EXPORT = lines_export(
+    *(NAME, FILE, EXAMPLES, [SETTINGS]),
     lambda warehouse: map(asdict, _examples(warehouse)),
     ("examples", "notes"),
+    aliases={"mtsamples_procedures": NAME},
     about=_settings,
 )
-EXPORT = BenchmarkExport(NAME, (NAME,), {"mtsamples_procedures": NAME}, (EXAMPLES,), _LINES.write)
 
 
 def read_warehouse(*, as_built: bool) -> tuple[list[Example], str, str, str]:

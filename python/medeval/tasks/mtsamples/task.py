@@ -27,7 +27,7 @@ from medeval.tasks.mtsamples.export import FILE, Example, as_lines, read_kept, r
 from medeval.tasks.mtsamples.notes import NOTES_FOLDER
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import JudgedTask, Method, SampleTask, TaskScore
+from medeval.tasks.task import JudgedTask, Method, TaskScore
 from medeval.text import sha256_of, split_thinking, strictest
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MtsamplesOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MtsamplesTask(SampleTask, JudgedTask):
+class MtsamplesTask(JudgedTask):
     """The task with its examples; see `JudgedTask`.
 
     Attributes:
@@ -177,7 +177,7 @@ class MtsamplesTask(SampleTask, JudgedTask):
                 yield Sample(example.example_id, messages, self.data_class, sample)
 
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """See `SampleTask`."""
+        """See `AskedTask`."""
         thought = "<think>By rule.</think>" if self.options.use_think else ""
         if gold_of is not None:
             return thought + self._by_id[gold_of].answer

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from medeval.errors import UserError
-from medeval.export import BenchmarkExport, Lines
+from medeval.export import lines_export
 from medeval.files import json_lines, toml_beside
 from medeval.models.text_files import save_text
 from medeval.sources import LoadRequest, sources
@@ -248,5 +248,4 @@ def _records(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
 
 
 _ARE = ("questions", "records")
-_LINES = Lines(NAME, "questions.jsonl", QUESTIONS, (OPTIONS,), _records, _ARE)
-EXPORT = BenchmarkExport(NAME, (NAME,), {}, (QUESTIONS,), _LINES.write)
+EXPORT = lines_export(NAME, "questions.jsonl", QUESTIONS, [OPTIONS], _records, _ARE)

@@ -29,7 +29,7 @@ from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.choices import LETTERS, Choices, named_letters
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import Method, SampleTask, TaskScore
+from medeval.tasks.task import AskedTask, Method, TaskScore
 from medeval.tasks.yier.files import Document, class_of, read_file
 from medeval.tasks.yier.questions import Answered, Record, left_out_words, total, usable_records
 from medeval.text import strictest
@@ -76,7 +76,7 @@ class YierScoreOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class YierTask(SampleTask):
+class YierTask(AskedTask):
     """The task with a file of questions; see `Task`.
 
     Attributes:
@@ -190,7 +190,7 @@ class YierTask(SampleTask):
         return self._read(self.by_id[item.id], item.sample, reply).is_read
 
     def local_reply(self, item: Sample, gold_of: str | None) -> str:
-        """See `SampleTask`."""
+        """See `AskedTask`."""
         record = self.by_id[item.id]
         chosen = demo_choice(record) if gold_of is None else _borrowed(record, self.by_id[gold_of])
         shown = enumerate(shuffled_order(record, self.options.shuffle_seed, item.sample))
