@@ -70,7 +70,10 @@ def adapt_pyhive() -> None:
         try:
             execute(cursor, *arguments, **options)
         except exc.Error as error:
-            raise server_error(_message(error)) from None
+            # An error of PyHive holds the whole answer of the server.
+            status = getattr(error.args[0] if error.args else None, "status", None)
+            said = getattr(status, "errorMessage", None) or type(error).__name__
+            raise server_error(str(said)) from None
 
     def poll_and_name(cursor: Any, *arguments: Any, **options: Any) -> Any:
         state = poll(cursor, *arguments, **options)
@@ -100,9 +103,3 @@ def adapt_pyhive() -> None:
     hive.connect, hive.Connection.close = connect_with_settings, close_anyhow
     hive.Cursor.execute, hive.Cursor.poll = execute_and_name, poll_and_name
     hive.medeval_connects = True
-
-
-def _message(error: Exception) -> str:
-    """Return the words of an error of PyHive, which holds the whole answer of the server."""
-    status = getattr(error.args[0] if error.args else None, "status", None)
-    return str(getattr(status, "errorMessage", None) or type(error).__name__)

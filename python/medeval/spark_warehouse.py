@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from typing import Any
 
@@ -38,6 +38,27 @@ def keep_errors_quiet() -> None:
 class SparkWarehouse(Warehouse):
     """Reads the tables that dbt has built. Spark has no transaction: let no dbt run meanwhile."""
 
+    @contextmanager
+    def _answered(
+        self, sql: str, parameters: Sequence[object]
+    ) -> Iterator[Callable[[int], list[Row]]]:
+        """See `Warehouse`."""
+        sql = _spark_sql(sql, parameters)
+        with ExitStack() as stack:
+            rows: Any
+            if hasattr(self._connection, "sql"):  # Spark in this process
+                # A part of the answer at a time: a table may be larger than memory.
+                rows = self._connection.sql(sql).toLocalIterator()
+            else:
+                rows = stack.enter_context(closing(self._connection.cursor()))
+                rows.execute(sql)
+            left = iter(rows)
+            yield lambda count: [tuple(row) for row in islice(left, count)]
+
+    def __exit__(self, *failure: object) -> None:
+        is_here = hasattr(self._connection, "sql")
+        (self._connection.stop if is_here else self._connection.close)()
+
     def columns(self, schema: str, table: str) -> list[str]:
         """Return the column names of a table in their order; none if there is no such table."""
         there = self.query(f"show tables in {schema} like '{table}'")
@@ -65,14 +86,20 @@ def open_spark(target: Target) -> SparkWarehouse:
     except DbtRuntimeError as error:
         raise UserError(f"The target {target.name} of profiles.yml: {error}") from None
     parameters = {**credentials.server_side_parameters, "spark.sql.ansi.enabled": "true"}
-    connection: _Session | _Server
     try:
         if credentials.method == "session":
-            connection = _Session(parameters)
+            from pyspark.sql import SparkSession
+
+            builder = SparkSession.builder.enableHiveSupport()
+            for name, value in parameters.items():
+                builder = builder.config(name, value)
+            connection = builder.getOrCreate()
         else:
+            # It speaks HiveServer2's protocol.
             adapt_pyhive()
             credentials.server_side_parameters = parameters
-            connection = _Server(credentials)
+            named = Connection(Identifier("spark"), "medeval", credentials=credentials)
+            connection = SparkConnectionManager.open(named).handle.handle
     except (PySparkException, Py4JError, DbtRuntimeError, OSError) as error:
         first = str(error).strip().split("\n")[0].removesuffix(".")
         if credentials.method != "session":
@@ -85,62 +112,6 @@ def open_spark(target: Target) -> SparkWarehouse:
             " process that has its folder (MEDEVAL_SPARK_DIR) open."
         ) from None
     return SparkWarehouse(target, connection, (PySparkException, Py4JError, ServerError))
-
-
-class _Session:
-    """Spark in this process."""
-
-    def __init__(self, parameters: dict[str, str]) -> None:
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.enableHiveSupport()
-        for name, value in parameters.items():
-            builder = builder.config(name, value)
-        self._spark = builder.getOrCreate()
-
-    @contextmanager
-    def cursor(self) -> Iterator[_Cursor]:
-        # A part of the answer at a time: a table may be larger than memory.
-        yield _Cursor(lambda sql: self._spark.sql(sql).toLocalIterator())
-
-    def close(self) -> None:
-        self._spark.stop()
-
-
-class _Server:
-    """A server of Spark, which speaks HiveServer2's protocol."""
-
-    def __init__(self, credentials: SparkCredentials) -> None:
-        opened = SparkConnectionManager.open(
-            Connection(Identifier("spark"), "medeval", credentials=credentials)
-        )
-        self._connection = opened.handle.handle
-
-    @contextmanager
-    def cursor(self) -> Iterator[_Cursor]:
-        with closing(self._connection.cursor()) as cursor:
-
-            def rows_of(sql: str) -> Any:
-                cursor.execute(sql)
-                return cursor
-
-            yield _Cursor(rows_of)
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-class _Cursor:
-    """Runs statements, given what runs one of Spark's and returns its rows."""
-
-    def __init__(self, rows_of: Callable[[str], Iterable[Any]]) -> None:
-        self._rows_of = rows_of
-
-    def execute(self, sql: str, parameters: Sequence[object]) -> None:
-        self._rows = iter(self._rows_of(_spark_sql(sql, parameters)))
-
-    def fetchmany(self, count: int) -> list[Row]:
-        return [tuple(row) for row in islice(self._rows, count)]
 
 
 def _spark_sql(sql: str, parameters: Sequence[object]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,20 +248,27 @@ class Warehouse(AbstractContextManager["Warehouse"]):
         Raises:
             UserError: the engine refused the statement.
         """
-        self._cursors += 1
-        # PostgreSQL is asked for a batch a trip. Its doubles are the stored bits: no text stands
-        # between the table and the file.
-        options = {"name": f"medeval_{self._cursors}", "binary": True}
         try:
-            with self._connection.cursor(
-                **(options if self.target.type == "postgres" else {})
-            ) as cursor:
-                cursor.execute(sql, [*parameters])
-                while batch := cursor.fetchmany(BATCH_ROWS):
+            with self._answered(sql, parameters) as next_rows:
+                while batch := next_rows(BATCH_ROWS):
                     yield batch
         except self._error as error:
             told = shown_line(self.target, error)
             raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
+
+    @contextmanager
+    def _answered(
+        self, sql: str, parameters: Sequence[object]
+    ) -> Iterator[Callable[[int], list[Row]]]:
+        """Run one statement; yields what returns the next rows of its answer, so many at most."""
+        self._cursors += 1
+        # PostgreSQL is asked for a batch a trip. Its doubles are the stored bits: no text stands
+        # between the table and the file.
+        named = {"name": f"medeval_{self._cursors}", "binary": True}
+        options = named if self.target.type == "postgres" else {}
+        with self._connection.cursor(**options) as cursor:
+            cursor.execute(sql, [*parameters])
+            yield cursor.fetchmany
 
     def server_version(self) -> str:
         """Return the version of the engine that answers, without a distributor's remark."""
