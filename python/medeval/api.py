@@ -67,8 +67,7 @@ def evaluate(
         UserError: no such task or model, options that cannot be meant, text that may not go there,
             or judges that cannot judge; nobody is asked then.
     """
-    from medeval.inference.guard import DataUseGuard, read_endpoints
-    from medeval.inference.run import AUDIT, RunConfig
+    from medeval.inference.run import RunConfig
     from medeval.judging.jury import jury_of
     from medeval.tasks.for_reports import report_of
     from medeval.tasks.judged import check_before, judge
@@ -90,8 +89,7 @@ def evaluate(
     run = TaskRun(asked, choice, runs=Path(out), endpoints=places, limit=limit)
     run.evaluate(RunConfig(concurrency=concurrency))
     if jury is not None:
-        guard = DataUseGuard(read_endpoints(places), run.folder / AUDIT)
-        judge(asked, run.folder, jury, RunConfig(concurrency=concurrency), guard)
+        judge(asked, run.folder, jury, RunConfig(concurrency=concurrency), places)
     report = report_of(run.task.score(run.folder, Method(n_iters, seed)))
     report.save(run.folder / registry.SCORES)
     return report

@@ -276,13 +276,13 @@ def _declared(root: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def project_root(start: Path | None = None) -> Path:
-    """Return the folder of the project `medeval`: at or above `start`, or a package of one there.
+def project_root() -> Path:
+    """Return the folder of the project `medeval`: at or above the current one, or its package.
 
     Raises:
         UserError: no such folder; medeval runs from a checkout of the project, or what `init` made.
     """
-    here = (start or Path.cwd()).resolve()
+    here = Path.cwd().resolve()
     for folder in (here, *here.parents):
         if (folder / "dbt_project.yml").is_file():
             if found := find_project(folder):

@@ -24,7 +24,6 @@ from inspect_ai.tool import ToolInfo
 
 from medeval.adapters.replay import asked, metrics_of
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
-from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Model, Reply, Request, Sample, ToolCall, Usage, body_of
 from medeval.tasks import registry
 from medeval.tasks.task import AskedTask
@@ -44,7 +43,6 @@ class _Model(Model):
         base_url = getattr(inspected.api, "base_url", None)
         self.address = normalized(str(base_url)) if base_url else str(inspected)
         self.model = str(inspected)
-        self.fallbacks = ParameterFallbacks()
         self._inspected, self._guard = inspected, guard
         self._loop = asyncio.get_running_loop()
 

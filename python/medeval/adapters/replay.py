@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from medeval.files import json_lines
-from medeval.inference.guard import DataUseGuard, read_endpoints
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, RunConfig
 from medeval.inference.types import Episode, Model, Sample
@@ -56,8 +56,7 @@ def metrics_of(
             run = passing_run(task, replayed(Path(place)), Path(place), limit)
             (run.folder / RESPONSES).write_text(json_lines(lines), encoding="utf-8")
             if judges and judged(task) is not None:
-                guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
-                judge(task, run.folder, jury_of(judges), RunConfig(), guard)
+                judge(task, run.folder, jury_of(judges), endpoints=endpoints)
             return dict(task.score(run.folder, Method(n_iters=0)).result.metrics_results)
 
     # A thread of its own, for runners whose event loop calls this; judging needs one too.

@@ -50,9 +50,9 @@ def _task_checks(given: Mapping[str, Any]) -> Iterator[Check]:
 
     names = given["task"]
     for named in [*registry.names(), *bundled()] if names == ["all"] else names:
-        if not registry.is_known(named):
-            registry.start(named, {})
         name = registry.canonical_name(named)
+        if name not in (*registry.names(), *bundled()) and not Path(name).exists():
+            registry.start(named, {})  # says what there is
         try:
             recorded = registry.recorded_name(name)
             for check in registry.task_class(name).self_check(name, given["as_built"]):

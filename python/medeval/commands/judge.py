@@ -19,7 +19,7 @@ from medeval.commands.progress import cost_of, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, read_prices
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
-from medeval.inference.run import AUDIT, RunConfig
+from medeval.inference.run import RunConfig
 from medeval.inference.types import Outcome
 from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge, Jury, jury_of
 from medeval.judging.rubric import Rubric, named_rubric
@@ -187,8 +187,7 @@ def judge_and_tell(
 
     currency = config.prices.currency
     with shown_progress(currency) as show:
-        guard = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
-        results = judged.judge(task, folder, jury, config, guard, show)
+        results = judged.judge(task, folder, jury, config, endpoints, show)
     rows = [
         (
             one.judge,

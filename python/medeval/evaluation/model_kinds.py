@@ -18,7 +18,6 @@ from medeval.errors import UserError
 from medeval.inference.errors import Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.journal import Line
-from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Model, Outcome, Reply, Request, Sample
@@ -191,7 +190,6 @@ class _Batches(Model):
 
     def __init__(self, loaded: LoadedModel, call: Call) -> None:
         self.model, self.address = loaded.name, loaded.address
-        self.fallbacks = ParameterFallbacks()
         self._loaded, self._call = loaded, call
 
     async def ask(self, request: Request) -> Reply | Failure:

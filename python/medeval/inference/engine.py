@@ -59,7 +59,7 @@ async def process(run: Run, samples: Iterable[Sample | Episode], config: RunConf
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    run.model.fallbacks.learned = {**run.model.fallbacks.learned, **run.learned}
+    run.model.learned = {**run.model.learned, **run.learned}
     samples = iter(samples)
     first = list(islice(samples, 1))
     with ExitStack() as stack:

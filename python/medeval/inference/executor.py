@@ -241,7 +241,7 @@ class RequestExecutor:
                 self._limiter.hear(was_refused=False)
             elif answer.kind is Kind.LIMIT:
                 self._limiter.hear(was_refused=True)
-        self._run.update("learned", self._model.fallbacks.learned)
+        self._run.update("learned", self._model.learned)
         if isinstance(answer, Reply) or not answer.is_unreached:
             self._heard = max(self._heard, call)
             later = {name: its for name, its in self.unreached.items() if its > self._heard}

@@ -41,22 +41,20 @@ _Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
 _MISSING: Any = None
 
 
-class _Form(BaseModel, strict=True, extra="ignore"):
-    """A newer version may keep more than this one reads; only usage and calls are read whole."""
-
-
-class _Episode(_Form):
+# The forms of lines: a newer version may keep more than this one reads; only usage and calls are
+# read whole.
+class _Episode(BaseModel, strict=True, extra="ignore"):
     turns: Count
     reason: str
 
 
-class _Measured(_Form):
+class _Measured(BaseModel, strict=True, extra="ignore"):
     attempts: Annotated[int, Field(ge=1)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
     charged: _Amount | None = None
 
 
-class _Line(_Form):
+class _Line(BaseModel, strict=True, extra="ignore"):
     item: str
     sample: Count
     turn: Count = 0

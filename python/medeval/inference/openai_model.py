@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ SYSTEM_ROLE = "system role"
 AS_USER = "user"
 
 
-@dataclass
+@dataclass(frozen=True)
 class ParameterFallbacks:
     """What one endpoint takes for one model in the place of what it refused.
 
@@ -58,7 +58,7 @@ class ParameterFallbacks:
             schema that is refused is asked for as a plain JSON object first: `json_object`.
     """
 
-    learned: Mapping[str, str] = field(default_factory=dict)
+    learned: Mapping[str, str]
 
     def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters as this endpoint takes them."""
@@ -161,7 +161,7 @@ class OpenAIModel:
         self.address = normalized(base_url)
         self.model = model
         self.parameters: Mapping[str, Any] = dict(parameters or {})
-        self.fallbacks = ParameterFallbacks()
+        self.learned: Mapping[str, str] = {}
         self.guard = guard
         self._key_variable = key_variable
         self._timeout = timeout
@@ -193,25 +193,25 @@ class OpenAIModel:
         it was one of several that are refused.
         """
         while True:
-            tried = self.fallbacks
-            known, refused = tried.learned, await self._post(request, tried)
+            known, tried = self.learned, ParameterFallbacks(self.learned)
+            refused = await self._post(request, tried)
             only_named = self._has_answered or self._is_tried
             if not isinstance(refused, Failure):
                 return refused
             last = refused
             is_refused = refused.is_refused_request or refused.code == errors.NO_SYSTEM_ROLE
-            if is_refused and self.fallbacks.learned != known:
+            if is_refused and self.learned != known:
                 continue  # what another request has learned meanwhile may help this one
             if not (trials := tried.trials(last, request, only_named=only_named)):
                 return refused
             async with self._experiment:
-                if self.fallbacks.learned != known:
+                if self.learned != known:
                     continue
                 while trials:
                     trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
                     answer = await self._post(request, trial)
                     if not isinstance(answer, Failure):
-                        self.fallbacks.learned = {**self.fallbacks.learned, **trial.learned}
+                        self.learned = {**self.learned, **trial.learned}
                         return answer
                     if not (answer.is_refused_request or answer.code == errors.NO_SYSTEM_ROLE):
                         return answer

@@ -20,7 +20,6 @@ from typing import Any
 
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
-from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Model, Reply, Request, Sample, body_of
 from medeval.text import whole
 
@@ -52,7 +51,6 @@ class PythonModel(Model):
     ) -> None:
         self.address = IN_PROCESS
         self.model = name
-        self.fallbacks = ParameterFallbacks()
         self._function = function
         self._guard = guard
         self._purpose: Purpose = purpose

@@ -19,7 +19,7 @@ from medeval.errors import UserError
 from medeval.inference import errors
 from medeval.inference.cost import longest_reply
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy, json_or_none
-from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
+from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel, ParameterFallbacks
 from medeval.inference.openai_replies import count_at, value_at
 from medeval.inference.types import OPEN, Model, Request, Sample, canonical
 
@@ -93,10 +93,10 @@ class ServerTokens:
 
     async def attempt(self, item: Sample) -> int | Failure:
         """Ask the server once; what its template refuses is learned as from a reply."""
-        provider, fallbacks = self.provider, self.provider.fallbacks
+        provider = self.provider
         request = Request(item, provider.address, provider.model, provider.parameters, "")
         body: dict[str, Any] = {"model": provider.model, "add_generation_prompt": True}
-        body["messages"] = fallbacks.messages(item.messages)
+        body["messages"] = ParameterFallbacks(provider.learned).messages(item.messages)
         body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
         # The tokenizer stands beside the versioned part of the address, on the same server.
         address = f"{provider.address.removesuffix('/v1')}/tokenize"
@@ -105,9 +105,9 @@ class ServerTokens:
             counted = count_at(json_or_none(sent), "count")
             detail = "the reply holds no count of tokens"
             return Failure(Kind.BROKEN, 200, detail=detail) if counted is None else counted
-        if sent.code != errors.NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
+        if sent.code != errors.NO_SYSTEM_ROLE or SYSTEM_ROLE in provider.learned:
             return sent
-        fallbacks.learned = {**fallbacks.learned, SYSTEM_ROLE: AS_USER}
+        provider.learned = {**provider.learned, SYSTEM_ROLE: AS_USER}
         return await self.attempt(item)
 
 

@@ -18,7 +18,6 @@ from medeval.text import sha256_of
 
 if TYPE_CHECKING:
     from medeval.inference.errors import Failure
-    from medeval.inference.openai_model import ParameterFallbacks
 
 Message = Mapping[str, Any]
 
@@ -248,13 +247,13 @@ class Model(Protocol):
         address: where requests go, in the form of the guard.
         model: its name as the user gave it.
         parameters: what is asked for, before an endpoint refuses some of it.
-        fallbacks: what is sent instead of parameters that the endpoint refuses.
+        learned: parameters that the endpoint refuses, each with what is sent instead.
     """
 
     address: str
     model: str
     parameters: Mapping[str, Any] = {}
-    fallbacks: ParameterFallbacks
+    learned: Mapping[str, str] = {}
 
     async def ask(self, request: Request) -> Reply | Failure:
         """Ask once; a failure is why there is no reply.

@@ -178,12 +178,15 @@ def result_fields(table: ScoreTable, found: Mapping[str, Interval]) -> dict[str,
 
 def interval(column: Column, *, draws: int = DRAWS, seed: int = 0) -> Interval:
     """Return the value of one metric with its interval; see `ScoreTable.summary`."""
-    value, ends = column.value(), NO_ENDS
+    value, (low, high, method) = column.value(), NO_ENDS
     if value is not None and draws and column.is_share:
-        ends = (*wilson(value, column.rows), WILSON)
+        low, high, method = *wilson(value, column.rows), WILSON
     elif value is not None and draws and column.rows > 1:
-        ends = percentiles(samples(column, draws, seed))
-    return _made(value, ends, column.rows, column.n_undefined, column.reason)
+        low, high, method = percentiles(samples(column, draws, seed))
+    return Interval(
+        value=value, low=low, high=high, level=LEVEL, method=method,
+        n=column.rows, n_undefined=column.n_undefined, reason=column.reason,
+    )  # fmt: skip
 
 
 def samples(column: Column, draws: int, seed: int) -> Floats:
@@ -212,9 +215,11 @@ def row_interval(
 
 def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) -> Interval:
     """Return a value with the interval of its resamples; NaN ones are left out and counted."""
-    if value is None:
-        return _made(None, NO_ENDS, n, 0, reason)
-    return _made(value, percentiles(drawn), n, int(np.isnan(drawn).sum()), None)
+    about: dict[str, Any] = {"n": n, "reason": reason}
+    if value is not None:
+        about = {"n": n, "n_undefined": int(np.isnan(drawn).sum())}
+    low, high, method = NO_ENDS if value is None else percentiles(drawn)
+    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, **about)
 
 
 def row_weights(rows: Floats, seed: int) -> tuple[Floats, Counts]:
@@ -250,11 +255,3 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / scale
     # Rounding must not take the share itself out of its interval.
     return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
-
-
-def _made(
-    value: float | None, ends: Ends, n: int, n_undefined: int, reason: str | None
-) -> Interval:
-    low, high, method = ends
-    about: dict[str, Any] = {"n": n, "n_undefined": n_undefined, "reason": reason}
-    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, **about)

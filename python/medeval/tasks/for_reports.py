@@ -320,9 +320,3 @@ def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
         Table("judging", ("", ""), [rubric, *rows]),
         *([Table("agreement of the judges", agreed, agreement)] if agreement else []),
     ]
-
-
-def reasons_table(title: str, counts: Mapping[str, int]) -> Sequence[Table]:
-    """Return a table of how often there was each reason; nothing without any."""
-    rows = [(name.replace("_", " "), f"{count:,}") for name, count in counts.items() if count]
-    return [Table(title, ("", "cases"), rows)] if rows else []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard, read_endpoints
-from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
@@ -102,10 +102,18 @@ def judge(
     folder: Path,
     jury: Jury,
     options: RunConfig | None = None,
-    gate: DataUseGuard | None = None,
+    endpoints: Path | None = None,
     on_progress: OnJudging | None = None,
 ) -> JudgingResults:
     """Have the answers of a run judged, and keep with the run who did; see `Judging.execute`.
+
+    Args:
+        task: of the run.
+        folder: of the run.
+        jury: who judges.
+        options: see `Judging.execute`.
+        endpoints: the declarations of where credentialed text may go; None for nowhere.
+        on_progress: see `Judging.execute`.
 
     Raises:
         UserError: the task has no rubric, or as `Judging.execute`.
@@ -115,6 +123,7 @@ def judge(
     record = read_record(folder)
     judging = judging_of(task, record, jury)
     kept = Run(folder, record.settings)
+    gate = endpoints and DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
     keep = partial(kept.update, JUDGINGS, judgings_with(record, jury))
     try:

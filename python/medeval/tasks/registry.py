@@ -65,12 +65,6 @@ def canonical_name(name: str) -> str:
     return folded if folded in names() or folded in resolve_name(BUNDLED)() else name
 
 
-def is_known(name: str) -> bool:
-    """Tell whether a name is that of a task or of a file that is there."""
-    known = canonical_name(name)
-    return known in names() or known in resolve_name(BUNDLED)() or Path(known).exists()
-
-
 def task_class(name: str) -> type[Task]:
     """Return the class of a task.
 

@@ -108,9 +108,9 @@ def options_of(folder: Path) -> str:
     )
 
 
-def newest_run(task: str, runs: Path = RUNS) -> Path | None:
+def newest_run(task: str) -> Path | None:
     """Return the newest run of a task; names of runs start with their time."""
-    for journal in sorted(runs.glob(f"*/{RESPONSES}"), reverse=True):
+    for journal in sorted(RUNS.glob(f"*/{RESPONSES}"), reverse=True):
         # A run that was refused before its first item is none; a baseline's run has no journal.
         # Whether it can be used is for its reader to say: an older one is none in its place.
         if journal.stat().st_size and content_of(journal.parent).get("task") == task:

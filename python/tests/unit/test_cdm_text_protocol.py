@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 import pytest
 from cdm_cases import facts, table
@@ -32,15 +31,16 @@ COLITIS = FinalAnswer("Colitis", ("a", "b"), "t")
 @pytest.mark.parametrize(("text", "is_as_asked"), ROWS["actions"])
 def test_an_action_is_read_and_a_deviation_is_counted(text: str, is_as_asked: bool) -> None:
     reply = read_text_reply(text, TOOLS)
-    (call,) = reply.calls
-    assert (call.name, call.arguments) == ("request_lab_test", {"test_name": "CBC"})
+    ((call, arguments),) = reply.calls
+    assert (call.name, arguments) == ("request_lab_test", {"test_name": "CBC"})
     assert (reply.answer, not reply.customs) == (None, is_as_asked)
 
 
 @pytest.mark.parametrize("given_as", ROWS["inputs"])
 def test_two_arguments_are_told_apart(given_as: str) -> None:
-    (call,) = read_text_reply(f"Action: request_imaging\nAction Input: {given_as}", TOOLS).calls
-    arguments: Any = call.arguments
+    reply = read_text_reply(f"Action: request_imaging\nAction Input: {given_as}", TOOLS)
+    ((_, arguments),) = reply.calls
+    assert arguments is not None
     request = understood(arguments["region"], arguments["modality"], facts().imaging)
     assert request == ("Abdomen", "CT", None)
 
@@ -54,7 +54,7 @@ def test_answer_in_the_layout_is_read(text: str, is_as_asked: bool) -> None:
 @pytest.mark.parametrize(("text", "action"), ROWS["no_answers"])
 def test_what_is_in_another_layout_is_no_answer(text: str, action: str) -> None:
     reply = read_text_reply(text, TOOLS)
-    assert ("".join(call.name for call in reply.calls), reply.answer) == (action, None)
+    assert ("".join(call.name for call, _ in reply.calls), reply.answer) == (action, None)
     assert "rebound" not in str(reply.message["content"])
 
 

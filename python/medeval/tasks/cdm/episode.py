@@ -17,7 +17,7 @@ from medeval.inference.tokens import UNLIMITED, ContextWindow
 from medeval.inference.types import AskModel, Finished, Message, Outcome, Sample, Turn
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm.facts import ARGUMENTS, Facts, LabNames, prompt
-from medeval.tasks.cdm.text_protocol import PROTOCOLS, FinalAnswer, ToolCall, partial_answer
+from medeval.tasks.cdm.text_protocol import PROTOCOLS, Call, FinalAnswer, partial_answer
 from medeval.tasks.cdm.tools import Toolbox, require_tools
 from medeval.text import split_thinking
 
@@ -245,7 +245,7 @@ class ToolEpisode(CaseEpisode):
             self._found = await self.window.cut_to_fit(told, item_with)
         return True
 
-    def _make(self, calls: Sequence[ToolCall], none: str = "") -> None:
+    def _make(self, calls: Sequence[Call], none: str = "") -> None:
         """Make the calls of one step, keep the records of them, and tell the model what came of it.
 
         Args:
@@ -253,14 +253,14 @@ class ToolEpisode(CaseEpisode):
             none: why none is made; empty where they are.
         """
         answers = []
-        for number, call in enumerate(calls):
+        for number, (call, arguments) in enumerate(calls):
             refused = none
             if not none and number >= self.options.max_calls:
                 refused = prompt("too_many_calls")
-            elif not none and call.arguments is None:
+            elif not none and arguments is None:
                 takes = ", ".join(ARGUMENTS[call.name] if call.name in self._tools else ())
                 refused = prompt("bad_arguments", arguments=takes or "none")
-            text, record = self._toolbox.call(call.name, call.arguments or {}, refused)
+            text, record = self._toolbox.call(call.name, arguments or {}, refused)
             self._calls.append({**record, "round": self._rounds})
             answers.append((call, text))
         self._steps += self._protocol.answered(answers)

@@ -26,7 +26,7 @@ from medeval.tasks.cdm.full_information import part_or_whole
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, cells, means, value_of
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.cdm.tools import TOOLS
-from medeval.tasks.for_reports import reasons_table, shows_text, task_score
+from medeval.tasks.for_reports import shows_text, task_score
 from medeval.tasks.task import Method, Table, TaskScore
 from medeval.text import split_thinking
 
@@ -210,7 +210,9 @@ def score_of(
         for name, of in by_pathology.items()
     ]
     columns = (PATHOLOGY, "n", "failed", DIAGNOSIS, "95 % interval")
-    tables = [Table("by pathology", columns, rows), *reasons_table("failed", failures)]
+    tables = [Table("by pathology", columns, rows)]
+    if failed := [(name.replace("_", " "), f"{count:,}") for name, count in failures.items()]:
+        tables.append(Table("failed", ("", "cases"), failed))
     if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")

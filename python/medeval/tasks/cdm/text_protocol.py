@@ -24,7 +24,7 @@ from itertools import chain, count
 from typing import Any
 
 from medeval.inference.errors import json_or_none
-from medeval.inference.types import Message, Reply, object_of
+from medeval.inference.types import Message, Reply, ToolCall, object_of
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
 from medeval.tasks.cdm.facts import ARGUMENTS, KEYS, LABELS, PURPOSES, prompt
 from medeval.text import split_thinking
@@ -65,19 +65,8 @@ class FinalAnswer:
     thought: str = ""
 
 
-@dataclass(frozen=True)
-class ToolCall:
-    """One call that a model wants to be made.
-
-    Attributes:
-        id: ties the answer to it.
-        name: of the tool.
-        arguments: of the call; None if they cannot be read.
-    """
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any] | None
+# A call that a model wants to be made, and its arguments as they are read; None if they cannot be.
+Call = tuple[ToolCall, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -92,7 +81,7 @@ class ProtocolReply:
     """
 
     message: Message
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[Call, ...] = ()
     answer: FinalAnswer | None = None
     customs: int = 0
 
@@ -132,9 +121,10 @@ class Native:
             # nine letters and digits.
             made = (f"call{number:05}" for number in count(len(self._ids)))
             own = next(one for one in chain([given.id], made) if one not in self._ids)
-            calls.append(ToolCall(own, name, arguments))
+            call = ToolCall(own, name, given.arguments)
+            calls.append((call, arguments))
             self._ids.add(own)
-            sent.append(_sent_back(calls[-1], part))
+            sent.append(_sent_back(call, arguments or {}, part))
             customs += is_custom or name != given.name
         # Of the function_call it is the newer form.
         kept = {name: value for name, value in came.items() if name != "function_call"}
@@ -180,7 +170,7 @@ def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None
     return {} if read is None else None, is_custom
 
 
-def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
+def _sent_back(call: ToolCall, read: Mapping[str, Any], came: Any) -> dict[str, Any]:
     """Return a call as the conversation goes on with it: as it came, where endpoints take that.
 
     What was no JSON goes back as an empty object, and a name in the letters of names: some
@@ -191,9 +181,9 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     function = dict(given) if isinstance(given, Mapping) else {}
     function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:64] or "unknown"
     arguments = function.get("arguments")
-    read = json_or_none(arguments) if isinstance(arguments, str) else arguments
-    if not isinstance(read, Mapping):
-        function["arguments"] = json.dumps(dict(call.arguments or {}))
+    strict = json_or_none(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(strict, Mapping):
+        function["arguments"] = json.dumps(dict(read))
     return {"type": "function", **whole, "id": call.id, "function": function}
 
 
@@ -249,7 +239,8 @@ def read_text_reply(text: str, tools: Sequence[str]) -> ProtocolReply:
                 is_custom = is_custom or is_numbered
             if not asked.startswith("{"):
                 asked = _END_OF_INPUT.split(asked)[0].strip()
-            call = ToolCall("", name, arguments_in(asked, ARGUMENTS[name] if name in tools else ()))
+            arguments = arguments_in(asked, ARGUMENTS[name] if name in tools else ())
+            call = ToolCall("", name, asked), arguments
             return ProtocolReply(message, (call,), customs=is_custom)
         if "diagnosis" in found and "treatment" in found:
             return ProtocolReply(message, answer=_answer_in_lines(found), customs=is_custom)

@@ -29,10 +29,6 @@ _MARKED = ("utf-8-sig", "utf-16", "utf-32")
 _DECODER = strict_decoder()
 
 
-class LayoutError(ValueError):
-    """The text holds JSON, but not records; or no JSON at all."""
-
-
 @dataclass(frozen=True)
 class Document:
     """The records of a text or a file as they stand there.
@@ -74,7 +70,7 @@ def read_bytes(data: bytes, name: str) -> Document:
     text, encoding = _decoded(data, name)
     try:
         document = parse(text)
-    except LayoutError as error:
+    except ValueError as error:
         raise UserError(
             f"{name}: {error}. If the file is cut off, get it again: no part of it is used."
         ) from None
@@ -110,7 +106,7 @@ def parse(text: str) -> Document:
     """Return the records of a text: JSON values, of which each is forgiven where it is not strict.
 
     Raises:
-        LayoutError: no JSON, or what is read are no records.
+        ValueError: no JSON, or what is read are no records.
     """
     text = text.strip(_BLANKS)
     values: list[Any] = []
@@ -122,7 +118,7 @@ def parse(text: str) -> Document:
             try:
                 value, end = tolerant_value(text, place, FORGIVEN, _DECODER)
             except (ValueError, RecursionError) as error:
-                raise LayoutError(
+                raise ValueError(
                     f"not JSON: {strict}; with quotes and commas forgiven: {error}"
                 ) from None
             is_repaired = True
@@ -139,7 +135,7 @@ def parse(text: str) -> Document:
     where = f"list {found.key}" if found.key else found.layout
     for number, value in enumerate(found.records, start=1):
         if not isinstance(value, dict):
-            raise LayoutError(f"item {number:,} of the {where} is no record (no JSON object)")
+            raise ValueError(f"item {number:,} of the {where} is no record (no JSON object)")
     return found
 
 
@@ -148,12 +144,12 @@ def _of_one_value(value: Any) -> Document:
     if isinstance(value, list):
         return Document(value, "array")
     if not isinstance(value, dict):
-        raise LayoutError("neither a record nor a list of records")
+        raise ValueError("neither a record nor a list of records")
     keys = [key for key in _WRAPPERS if isinstance(value.get(key), list)]
     if not keys or "question" in value:
         return Document([value], "object")
     if len(keys) > 1:
-        raise LayoutError(f"lists under {' and '.join(keys)}; only one can be the records")
+        raise ValueError(f"lists under {' and '.join(keys)}; only one can be the records")
     key = keys[0]
     return Document(value[key], "wrapped", envelope={**value, key: []}, key=key)
 
