@@ -13,19 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
+from medeval import raw_files
 from medeval.errors import UserError, os_error_as
 from medeval.files import exposed_warehouse, make_private, read_json, read_json_lines, read_text
-from medeval.raw_files import (
-    RawFile,
-    check_columns,
-    check_rows,
-    find_tables,
-    literal,
-    module_folders,
-    one_file,
-    read_cohort_file,
-    sql_text,
-)
+from medeval.raw_files import RawFile, literal, one_file, sql_text
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
 from medeval.text import strictest, whole
 
@@ -94,7 +85,7 @@ class Views:
             self.queries[name] = empty_query(table, text, quote)
             return
         known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
-        self.unknown += check_columns(name, found.location, found.columns, columns, known)
+        self.unknown += raw_files.check_columns(name, found.location, found.columns, columns, known)
         self.locations[name] = found.location
         quoted = [f"{quote}{column}{quote}" for column in columns]
         cells = ", ".join(f"cast({column} as {text}) as {column}" for column in quoted)
@@ -137,12 +128,12 @@ def source_views(
         if counts_rows and table.files[1:]:
             views.notes.append(
                 f"The table {name} is there in {len(table.files)} forms with"
-                f" {check_rows(name, table.files)} rows each; {table.location} is read."
+                f" {raw_files.check_rows(name, table.files)} rows each; {table.location} is read."
             )
     for entry in sorted(tables, key=lambda entry: str(entry["name"])):
         if is_list(entry) and cohort_file:
             path = Path(absolute_path(cohort_file))
-            read_cohort_file(path)
+            raw_files.read_cohort_file(path)
             views.queries[entry["name"]] = sql_text("cohort_list", file=one_file(path))
         else:
             views.add(entry, found.get(entry["name"]))
@@ -214,10 +205,10 @@ def _find(
         if missing := [name for name in names if name not in (*found, *optional)]:
             raise UserError(f"Missing in {path}: the table {', the table '.join(missing)}.")
         return found
-    folders = module_folders(path, meta.get("subfolders", ()))
+    folders = raw_files.module_folders(path, meta.get("subfolders", ()))
     return {
         name: Found(str(files[0].path), files[0].columns, files[0].relation, files)
-        for name, files in find_tables(folders, names, optional).items()
+        for name, files in raw_files.find_tables(folders, names, optional).items()
     }
 
 

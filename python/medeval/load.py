@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import sql
 
-from medeval import __version__
+from medeval import __version__, raw_files
 from medeval.errors import UserError
-from medeval.raw_files import (
-    RawFile,
-    check_columns,
-    check_rows,
-    find_tables,
-    module_folders,
-    read_rows,
-)
+from medeval.raw_files import RawFile
 from medeval.sources import LoadRequest, Source, project_variable
 from medeval.terminal import Advance, progress, say
 from medeval.warehouse import Target, connect, load_target, shown_line
@@ -158,8 +151,8 @@ def find_part_tables(part: Part) -> dict[str, list[RawFile]]:
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
         return {}
-    folders = module_folders(part.folder, plan.meta.get("subfolders", ()))
-    found = find_tables(folders, plan.file_tables, sorted(plan.optional))
+    folders = raw_files.module_folders(part.folder, plan.meta.get("subfolders", ()))
+    found = raw_files.find_tables(folders, plan.file_tables, sorted(plan.optional))
     folder = " and ".join(map(str, folders))
     if not found:
         raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
@@ -167,7 +160,7 @@ def find_part_tables(part: Part) -> dict[str, list[RawFile]]:
         if name not in found:
             say(f"{plan.name}: {folder} has no file of {name}, so that table is empty.")
     for name, ((path, columns), *others) in found.items():
-        check_columns(name, str(path), columns, plan.tables[name], plan.tables[name])
+        raw_files.check_columns(name, str(path), columns, plan.tables[name], plan.tables[name])
         if others:
             forms = ", ".join(str(other.path) for other in others)
             say(f"{name}: {path} is loaded; {forms} must have as many rows.")
@@ -227,7 +220,7 @@ def _load_table(
     typed = (sql.SQL("{} text").format(sql.Identifier(column)) for column in columns)
     connection.execute(sql.SQL("create table {} ({})").format(name, sql.SQL(", ").join(typed)))
     if files:
-        rows = check_rows(table, files, _copy(connection, name, files[0], advance))
+        rows = raw_files.check_rows(table, files, _copy(connection, name, files[0], advance))
     elif table == part.plan.list_table and part.admissions:
         statement = sql.SQL("copy {} (list_position, hadm_id) from stdin").format(name)
         rows = len(part.admissions)
@@ -246,7 +239,7 @@ def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: 
     count = 0
     with connection.cursor() as cursor:
         with cursor.copy(statement.format(name)) as copy:
-            for rows, text in read_rows(file, advance):
+            for rows, text in raw_files.read_rows(file, advance):
                 if (place := text.find(b"\0")) >= 0:
                     # Line ends in quotes, which end no row, stand in every other part.
                     before = text[:place].split(b'"')[::2]

@@ -16,16 +16,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from medeval.inference.errors import (
-    FINISH_REASONS,
-    VENDORS,
-    Failure,
-    Kind,
-    error_of,
-    failure_of_response,
-    json_or_none,
-    word,
-)
+from medeval.inference import errors
+from medeval.inference.errors import Failure, error_of, json_or_none, word
 from medeval.inference.types import Outcome, Reply, ToolCall, Usage
 from medeval.text import compiled, split_thinking, whole_json
 
@@ -54,7 +46,7 @@ _THOUGHT = re.compile("reason|think|thought", re.IGNORECASE)
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 # Calls of tools that a server hands over as text, since its own parser for them is off.
-_CALLS = compiled(VENDORS["calls_in_text"], {}, re.IGNORECASE | re.DOTALL)
+_CALLS = compiled(errors.VENDORS["calls_in_text"], {}, re.IGNORECASE | re.DOTALL)
 
 
 async def keep_bounded(response: httpx2.Response) -> None:
@@ -115,14 +107,14 @@ def read_reply(body: str, asked: str) -> Reply | Failure:
             number = word(error.get("code", error.get("status")))
             status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
             text = json.dumps(read, ensure_ascii=False)
-            return failure_of_response(status, {}, text, asked=asked)
+            return errors.failure_of_response(status, {}, text, asked=asked)
         return read_completion(read)
     except NoCompletionError as error:
         told, code = str(error), error.code
     except (ValueError, RecursionError):
         told = "the body is not JSON"
     start = "" if code else f": {' '.join(body[: 2 * _SHOWN].split())[:_SHOWN]}"
-    return Failure(Kind.BROKEN, status=200, code=code, detail=told + start)
+    return Failure(errors.Kind.BROKEN, status=200, code=code, detail=told + start)
 
 
 def _json_in(text: str) -> Any:
@@ -205,7 +197,7 @@ def end_of(finish_reason: str) -> str | None:
     What stands behind a colon explains the reason ("content_filter: SAFETY").
     """
     name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
-    return next((end for end, names in FINISH_REASONS.items() if name in names), None)
+    return next((end for end, names in errors.FINISH_REASONS.items() if name in names), None)
 
 
 def read_completion(body: object) -> Reply:

@@ -14,23 +14,15 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
 
+from medeval import json_reader
 from medeval.files import toml_beside
-from medeval.json_reader import (
-    Allowances,
-    Found,
-    NotJsonError,
-    Read,
-    Values,
-    fitting,
-    folded,
-    objects_in,
-)
+from medeval.json_reader import Found, fitting, objects_in
 from medeval.judging.rubric import Rubric
 from medeval.text import after_thinking
 
 # The strings of a verdict are JSON's own. In the benchmark's judge cases a verdict in single quotes
 # is none, and one with quotes inside a string has only its complete parts.
-VERDICT = Allowances(python=False, inner_quotes=False)
+VERDICT = json_reader.Allowances(python=False, inner_quotes=False)
 _AFTER_VALUE = re.compile(r"\s{0,100}[,}\]]")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
@@ -193,7 +185,7 @@ def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: 
     for name in rubric.names:
         member = found.get(name)
         if isinstance(member, Mapping):
-            inside = folded(member)
+            inside = json_reader.folded(member)
             if isinstance(explanation := inside.get("explanation"), str):
                 explanations[name] = explanation
             member = inside.get("score")
@@ -232,11 +224,11 @@ def complete_members(text: str, names: Sequence[str]) -> list[Found]:
     """
     either = "|".join(map(re.escape, names))
     key = re.compile(rf'"\s{{0,9}}({either})\s{{0,9}}"\s{{0,9}}:\s{{0,99}}', re.IGNORECASE)
-    values, found = Values(text, VERDICT), []
+    values, found = json_reader.Values(text, VERDICT), []
     for match in key.finditer(_masked(text, objects_in(text, VERDICT))):
         try:
             read = values.at(match.end())
-        except NotJsonError as error:
+        except json_reader.NotJsonError as error:
             if error.resume is None and error.place < len(text):
                 break  # nested too deeply, or broken too often
             continue
@@ -261,7 +253,7 @@ def _pieces(text: str, marker: str, names: Sequence[str]) -> list[str]:
     return [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
 
 
-def _masked(text: str, reads: Iterable[Read]) -> str:
+def _masked(text: str, reads: Iterable[json_reader.Read]) -> str:
     """Return a text of the same length in which what stands in some values cannot be read."""
     kept, last = [], 0
     for start, end in sorted((read.start, read.end) for read in reads):

@@ -15,21 +15,8 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from medeval.metrics.concepts import (
-    A_WORD,
-    REACH,
-    UNITS,
-    Finding,
-    Lexicon,
-    NumberFact,
-    Phrases,
-    Token,
-    after_cues,
-    clauses,
-    folded,
-    number_facts,
-    spelled_numbers,
-)
+from medeval.metrics import concepts
+from medeval.metrics.concepts import Lexicon, NumberFact, Phrases, number_facts
 from medeval.metrics.metric import Sample, metric, rationale_of, vocabulary
 
 # Below this share of known words in a reference, a metric of known words says nothing.
@@ -69,7 +56,7 @@ class Reading(NamedTuple):
     """
 
     numbers: tuple[NumberFact, ...]
-    findings: frozenset[Finding]
+    findings: frozenset[concepts.Finding]
     coverage: float | None
     claims: frozenset[Claim] = frozenset()
     words: frozenset[tuple[str, int]] = frozenset()
@@ -104,7 +91,7 @@ _DRUG = re.compile(
     rf"(?=[a-z]{{6}})(?:[a-z]+(?:{'|'.join(_FORMS['drug_endings'])})"
     rf"|(?:{'|'.join(_FORMS['drug_beginnings'])})[a-z]+)"
 )
-_UNITS = UNITS | {name: unit for unit, names in _FORMS["units"].items() for name in names}
+_UNITS = concepts.UNITS | {name: unit for unit, names in _FORMS["units"].items() for name in names}
 _COUNTED = "|".join(sorted(filter(str.isalpha, _UNITS), key=len, reverse=True))
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_FORMS['number_words'])})(?=[ -](?:{_COUNTED})\b)")
 _OFTEN = Phrases(_FORMS["frequencies"])
@@ -117,15 +104,15 @@ _CUES = {
 @lru_cache(maxsize=4096)
 def read(lexicon: Lexicon, text: str) -> Reading:
     """Return what a text holds; kept, as each text is compared more than once."""
-    findings, text = lexicon.findings(text), folded(text)
+    findings, text = lexicon.findings(text), concepts.folded(text)
     facts = tuple(number_facts(text))
     text = _NUMBER_WORD.sub(lambda found: _FORMS["number_words"][found.group()], text)
-    numbers = list(spelled_numbers(text))
+    numbers = list(concepts.spelled_numbers(text))
     claims: set[Claim] = set()
     said: set[tuple[str, int]] = set()
     slots: set[tuple[str, str]] = set()
     known = total = 0
-    for clause in filter(None, clauses(text)):
+    for clause in filter(None, concepts.clauses(text)):
         words = [token.text for token in clause]
         # The name at its first word, "" at the others; None at words that are in no name.
         names: list[str | None] = [None] * len(words)
@@ -138,7 +125,7 @@ def read(lexicon: Lexicon, text: str) -> Reading:
         claims.update(Claim("drug", drug, "") for drug in formed.values())
         claims.update(_doses(words, drugs, amounts), (claim for _, claim in sides))
         beside = {place for place, _ in sides if words[place - 1] in {*_SIDES, "sided"}}
-        denial, negated = _denial(clause), after_cues(words)
+        denial, negated = _denial(clause), concepts.after_cues(words)
         for at, (word, name_here) in enumerate(zip(words, names, strict=True)):
             if word in _STOP_WORDS and not name_here:
                 continue
@@ -148,7 +135,7 @@ def read(lexicon: Lexicon, text: str) -> Reading:
             # What the lexicon takes as negated is a finding already.
             if name_here and (name_here in lexicon.things or at not in negated):
                 said.add((name_here, denial[at]))
-            elif name_here is None and A_WORD.fullmatch(word):
+            elif name_here is None and concepts.A_WORD.fullmatch(word):
                 said.add((_singular(word), denial[at]))
                 around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
                 slots.add((" ".join(around), _singular(word)))
@@ -159,7 +146,7 @@ def read(lexicon: Lexicon, text: str) -> Reading:
 
 
 def _amounts(
-    clause: Sequence[Token], numbers: Sequence[tuple[str, str, int]]
+    clause: Sequence[concepts.Token], numbers: Sequence[tuple[str, str, int]]
 ) -> dict[int, _Amount]:
     """Return the numbers of a clause that have a unit, by the place of their word."""
     starts, end = [token.start for token in clause], clause[-1].start + len(clause[-1].text)
@@ -183,7 +170,7 @@ def _drugs(
         is_named = _DRUG.fullmatch(word) is not None and word not in _FORMS["no_drugs"]
         has_dose = amounts.get(at + 1, ("", ""))[1] in _FORMS["dose_units"]
         is_given = at in given and not word.endswith(("ed", "ing", "s"))
-        is_free = names[at] is None and word not in _STOP_WORDS and A_WORD.fullmatch(word)
+        is_free = names[at] is None and word not in _STOP_WORDS and concepts.A_WORD.fullmatch(word)
         if is_free and (is_named or has_dose or is_given):
             yield at
 
@@ -229,7 +216,7 @@ def _sides_of(words: Sequence[str], names: Sequence[str | None]) -> Iterator[tup
             yield place, Claim("side", name, side)
 
 
-def _denial(clause: Sequence[Token]) -> list[int]:
+def _denial(clause: Sequence[concepts.Token]) -> list[int]:
     """Return of each word whether it is denied: 0 for no, 2 for a finding, 1 for any word."""
     words = [token.text for token in clause]
     denial = [0] * len(words)
@@ -239,7 +226,7 @@ def _denial(clause: Sequence[Token]) -> list[int]:
             for at in range(end, min(end + _LIST_REACH, len(words))):
                 is_beyond = not any(place > at for place in in_list)
                 has_ended = words[at] in _FORMS["ends"] or (clause[at].after_comma and is_beyond)
-                if (has_ended and at > end) or (is_beyond and at >= end + REACH):
+                if (has_ended and at > end) or (is_beyond and at >= end + concepts.REACH):
                     break
                 denial[at] = max(denial[at], strength)
     for _, end, _ in _CUES["non"].places(words):
@@ -248,7 +235,7 @@ def _denial(clause: Sequence[Token]) -> list[int]:
         is_other_cue = words[end : end + 1] == ["for"]
         if is_other_cue or {"not", "cannot", "never"} & set(words[max(start - 2, 0) : start]):
             continue
-        for at in range(start - 1, max(start - 1 - REACH, -1), -1):
+        for at in range(start - 1, max(start - 1 - concepts.REACH, -1), -1):
             denial[at] = max(denial[at], 1)
             if clause[at].after_comma or words[at] == "and":
                 break
@@ -292,7 +279,7 @@ def factual_consistency(item: Sample, *, lexicon: Lexicon) -> float | None:
     }
     if not (n_claims := len(own.numbers) + len(own.findings) + len(claims)):
         return None
-    findings = frozenset[Finding]().union(*(other.findings for other in others))
+    findings = frozenset[concepts.Finding]().union(*(other.findings for other in others))
     known = [fact for other in others for fact in other.numbers]
     # A number in words is one too.
     spelt = {claim[1:] for other in others for claim in other.claims if claim.kind == "amount"}

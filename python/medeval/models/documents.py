@@ -9,14 +9,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
-from medeval.models.text_files import (
-    Format,
-    format_of,
-    parse_mapping,
-    read_text,
-    write_text,
-    write_yaml,
-)
+from medeval.models import text_files
+from medeval.models.text_files import Format
 
 SCHEMA_VERSION = 1
 # Tells a serialiser that the text is to be read back, so that what must not be given is left out.
@@ -106,7 +100,7 @@ class Document(BaseModel, hide_input_in_errors=True):
             ValueError: a number is infinite or NaN.
         """
         _require_finite(self.model_dump())
-        return write_yaml(self.model_dump(mode="json", context=FOR_READING))
+        return text_files.write_yaml(self.model_dump(mode="json", context=FOR_READING))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
@@ -116,7 +110,7 @@ class Document(BaseModel, hide_input_in_errors=True):
             ValueError: not YAML, or not a mapping.
             pydantic.ValidationError: naming each field that breaks a rule.
         """
-        return cls.model_validate(parse_mapping(text, "yaml"))
+        return cls.model_validate(text_files.parse_mapping(text, "yaml"))
 
     def convert(self, to: str) -> str:
         """Return the text of the document in a format: json, yaml or yml.
@@ -124,7 +118,7 @@ class Document(BaseModel, hide_input_in_errors=True):
         Raises:
             ValueError: any other format.
         """
-        return self.to_yaml() if format_of(to) == "yaml" else self.to_json(indent=2)
+        return self.to_yaml() if text_files.format_of(to) == "yaml" else self.to_json(indent=2)
 
     def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002
         """Write to a file, in a format that is given or that the suffix names.
@@ -138,8 +132,8 @@ class Document(BaseModel, hide_input_in_errors=True):
         Raises:
             ValueError: the format or suffix is none of these, or a number is infinite or NaN.
         """
-        text = self.convert(format_of(format or Path(path), self._format_without_suffix))
-        write_text(Path(path), text if text.endswith("\n") else text + "\n")
+        text = self.convert(text_files.format_of(format or Path(path), self._format_without_suffix))
+        text_files.write_text(Path(path), text if text.endswith("\n") else text + "\n")
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -150,8 +144,8 @@ class Document(BaseModel, hide_input_in_errors=True):
             ValueError: another suffix, not UTF-8, or not the format.
             pydantic.ValidationError: naming each field that breaks a rule.
         """
-        is_yaml = format_of(Path(path), cls._format_without_suffix) == "yaml"
-        return (cls.from_yaml if is_yaml else cls.from_json)(read_text(Path(path)))
+        is_yaml = text_files.format_of(Path(path), cls._format_without_suffix) == "yaml"
+        return (cls.from_yaml if is_yaml else cls.from_json)(text_files.read_text(Path(path)))
 
     @model_validator(mode="after")
     def _numbers_are_finite(self) -> Self:

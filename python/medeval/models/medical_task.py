@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import to_jsonable_python
 
 from medeval.json_reader import fold_key
+from medeval.models import text_files
 from medeval.models.documents import IF_GIVEN, Document, Identifier
 from medeval.models.schemas import (
     TASK_TYPES,
@@ -39,21 +40,12 @@ from medeval.models.schemas import (
     usual_target,
     validate_rows,
 )
-from medeval.models.text_files import (
-    format_of,
-    mapped_rows,
-    packaged_yaml,
-    parse_mapping,
-    read_rows,
-    read_text,
-    rows_to_csv,
-)
 from medeval.text import sha256_of
 
 __all__ = ["MedicalTask", "TaskType"]
 
 # These give the answer away, whether or not an output schema names them.
-_GOLD_KEYS = packaged_yaml("medeval.models", "gold_keys")
+_GOLD_KEYS = text_files.packaged_yaml("medeval.models", "gold_keys")
 
 DataClass = Literal["open", "credentialed"]
 
@@ -242,7 +234,7 @@ class MedicalTask(Document, extra="allow"):
 
     def dataset_to_csv(self) -> str:
         """Return the rows of the data set as CSV, under the union of their keys."""
-        return rows_to_csv(self.dataset)
+        return text_files.rows_to_csv(self.dataset)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -253,8 +245,8 @@ class MedicalTask(Document, extra="allow"):
             ValueError: another suffix, not UTF-8, or not the format.
             pydantic.ValidationError: naming each field that breaks a rule.
         """
-        place, form = Path(path), format_of(Path(path))
-        data = parse_mapping(read_text(place), form)
+        place, form = Path(path), text_files.format_of(Path(path))
+        data = text_files.parse_mapping(text_files.read_text(place), form)
         return cls.model_validate(with_rows_of_files(data, place.parent))
 
     @model_validator(mode="before")
@@ -327,8 +319,8 @@ def with_rows_of_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if not path.is_file():
             raise FileNotFoundError(f"{key}: there is no file {path}")
         try:
-            rows = read_rows(path)
-            full[key] = mapped_rows(rows, columns) if columns else rows
+            rows = text_files.read_rows(path)
+            full[key] = text_files.mapped_rows(rows, columns) if columns else rows
         except ValueError as error:
             raise ValueError(f"{key}: {path}: {error}") from None
     return full

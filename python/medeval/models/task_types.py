@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from medeval.models import schemas
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.schemas import (
-    LETTERS,
-    MULTIPLE_CHOICE,
-    Pairs,
-    Row,
-    is_nested,
-    letters_at,
-    letters_of,
-    options_of,
-    validate_rows,
-)
+from medeval.models.schemas import LETTERS, Pairs, Row, is_nested, letters_of
 from medeval.models.text_files import packaged_yaml, read_rows
 
 if TYPE_CHECKING:
@@ -101,7 +92,7 @@ class EvaluatedTask(MedicalTask):
         try:
             given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]
-            validate_rows(rows, shown, expected, need_gold=True)
+            schemas.validate_rows(rows, shown, expected, need_gold=True)
             inputs, outputs = self._split_rows(rows)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -303,7 +294,7 @@ class MultipleChoiceTask(EvaluatedTask):
     `pairs` gives the options as a list of texts and the right ones by their letters, "A, C".
     """
 
-    own_type: ClassVar[TaskType | str] = MULTIPLE_CHOICE
+    own_type: ClassVar[TaskType | str] = schemas.MULTIPLE_CHOICE
     other_inputs: ClassVar[Sequence[str]] = ("options",)
 
     @cached_property
@@ -322,7 +313,7 @@ class MultipleChoiceTask(EvaluatedTask):
             if not any(row.values()):
                 continue  # the blank input of a task that was made without rows
             try:
-                row["options"], names = options_of(row.get("options"))
+                row["options"], names = schemas.options_of(row.get("options"))
                 if self.target in gold:
                     gold[self.target] = letters_of(gold[self.target], row["options"], names)
             except ValueError as error:
@@ -346,7 +337,7 @@ class MultipleChoiceTask(EvaluatedTask):
         gold = row.get("output") if isinstance(row, Mapping) and is_nested(row) else row
         if not isinstance(gold, Mapping) or "answer_index" not in gold or cls.own_output in gold:
             return row
-        gold = {**gold, cls.own_output: letters_at(gold["answer_index"])}
+        gold = {**gold, cls.own_output: schemas.letters_at(gold["answer_index"])}
         del gold["answer_index"]
         return {**row, "output": gold} if is_nested(row) else gold
 

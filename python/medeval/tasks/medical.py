@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field
 
 from medeval.errors import UserError
+from medeval.evaluation import task_prompts
 from medeval.evaluation.fetching import FetchRules, is_url
 from medeval.evaluation.task_loader import TaskLoader
-from medeval.evaluation.task_prompts import (
-    TASK_PROMPT_VERSION,
-    messages_for,
-    output_from_reply,
-    parameters_for,
-)
+from medeval.evaluation.task_prompts import output_from_reply
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Outcome, Sample
@@ -69,7 +65,7 @@ class MedicalTaskRun(JudgedTask):
     task: EvaluatedTask
     file: str
     options: MedicalOptions
-    prompt_version: str = TASK_PROMPT_VERSION
+    prompt_version: str = task_prompts.TASK_PROMPT_VERSION
 
     @classmethod
     def about(cls, name: str) -> About:
@@ -193,8 +189,8 @@ class MedicalTaskRun(JudgedTask):
 
     def items(self, limit: int | None = None) -> Iterator[Sample]:
         """See `Task`."""
-        asked = parameters_for(self.task) if self.options.json_schema else {}
-        messages_of = messages_for(self.task)
+        asked = task_prompts.parameters_for(self.task) if self.options.json_schema else {}
+        messages_of = task_prompts.messages_for(self.task)
         for index, row in enumerate(self._pairs[0][:limit]):
             messages = messages_of(row)
             for sample in range(self.options.samples):
