@@ -288,6 +288,14 @@ class SubjectResult:
         share: float | None = getattr(self, f"reward_{name}")
         return share
 
+    def as_json(self, has_text: bool = False) -> dict[str, Any]:
+        """Return the row; with what the judges wrote only if asked."""
+        row = {"id": self.subject.id, "sample": self.subject.sample, **vars(self)}
+        del row["subject"]
+        row["possible_injection"] = bool(self.injection_signs)
+        judgments = [each if has_text else without_texts(each) for each in self.judgments]
+        return {**row, "injection_signs": list(self.injection_signs), "judgments": judgments}
+
 
 def subject_results(
     subjects: Iterable[Subject], judges: Iterable[JudgeReport], rubric: Rubric
@@ -394,6 +402,18 @@ class JudgingResults:
 
         column = Ratio(scores, is_share=is_share, reason="there is no value")
         return interval(column, seed=self.prompt.seed).model_dump()
+
+    def as_json(self, has_text: bool = False) -> dict[str, Any]:
+        """Return the report; with what the judges wrote only if asked."""
+        return {
+            "prompt_version": self.prompt.version,
+            **self.prompt.record(),
+            "summary": self.summary(),
+            "warnings": list(self.warnings),
+            "exit_code": self.exit_code,
+            "judges": [judge.as_json() for judge in self.judges],
+            "results": [each.as_json(has_text) for each in self.subjects],
+        }
 
 
 def _statuses(statuses: Iterable[str]) -> dict[str, int]:
