@@ -18,7 +18,7 @@ from medeval.commands.options import amount, command_flags
 from medeval.commands.progress import cost_of, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, read_prices
-from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
+from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Outcome
 from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge, Jury, jury_of

@@ -15,15 +15,9 @@ from typing import Any
 from medeval.inference.types import response_format
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.metrics.matching import normalised
+from medeval.models import schemas
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import (
-    LETTERS,
-    MULTIPLE_CHOICE,
-    Row,
-    named_keys,
-    options_of,
-    required_keys,
-)
+from medeval.models.schemas import LETTERS, MULTIPLE_CHOICE, Row, options_of, required_keys
 from medeval.models.text_files import packaged_yaml
 from medeval.text import split_thinking
 
@@ -187,7 +181,7 @@ def _letters(text: str, options: Sequence[str], key: str) -> Row | None:
 
 def shown_input(task: MedicalTask) -> Callable[[Mapping[str, Any]], Row]:
     """Return what makes a row that which a model may see of it; see `messages_for`."""
-    hidden = set(_NEVER_SHOWN) - named_keys(task.schemas()[0])
+    hidden = set(_NEVER_SHOWN) - schemas.named_keys(task.schemas()[0])
     gives_it_away = task.answer_keys()
 
     def shown(row: Mapping[str, Any]) -> Row:

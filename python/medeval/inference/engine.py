@@ -21,29 +21,11 @@ from itertools import chain, islice
 
 from medeval.errors import UserError
 from medeval.inference.cost import CostLedger, spent_by
-from medeval.inference.errors import TOO_LONG, CallFailedError
+from medeval.inference.errors import FAILURE, TOO_LONG, CallFailedError
 from medeval.inference.executor import RequestExecutor, StoppedError
-from medeval.inference.journal import (
-    FAILURE,
-    MESSAGES,
-    Journal,
-    Line,
-    conversation,
-    line_of,
-    reply_of,
-)
+from medeval.inference.journal import MESSAGES, Journal, Line, conversation, line_of, reply_of
 from medeval.inference.run import STEPS, Progress, Run, RunConfig, RunResult
-from medeval.inference.types import (
-    Episode,
-    Finished,
-    Message,
-    Outcome,
-    Reply,
-    Sample,
-    Turn,
-    Usage,
-    total,
-)
+from medeval.inference.types import Episode, Finished, Outcome, Reply, Sample, Turn, Usage, total
 from medeval.text import split_thinking
 
 
@@ -170,7 +152,7 @@ class _Loop:
     async def _process(self, sample: Sample | Episode) -> None:
         """Bring a sample to its end, unless the run stops before."""
         turns: list[Line] = []
-        asked: list[Sequence[Message]] = []
+        asked: list[Sample] = []
         try:
             if isinstance(sample, Sample):
                 line = await self._line(sample, turns)
@@ -197,14 +179,14 @@ class _Loop:
         self.ended[item.name] = sample, line
         self.settle()
 
-    async def _turn(self, turns: list[Line], asked: list[Sequence[Message]], item: Sample) -> Turn:
+    async def _turn(self, turns: list[Line], asked: list[Sample], item: Sample) -> Turn:
         """Return the next turn behind those before it, from the journal if it is there.
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
             UserError: the endpoint takes no tools.
         """
-        asked.append(item.messages)
+        asked.append(item)
         line = await self._line(item, turns)
         if "error" not in line:
             return Turn(reply_of(line), Outcome(line["outcome"]))
@@ -235,7 +217,7 @@ class _Loop:
         sample: Episode,
         finished: Finished,
         turns: Sequence[Line],
-        asked: Sequence[Sequence[Message]],
+        asked: Sequence[Sample],
     ) -> Line:
         """Return the line of an episode, which reads like that of an item with one turn.
 

@@ -20,7 +20,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter
 
 from medeval.files import toml_beside
 from medeval.inference.types import Outcome
@@ -161,6 +161,10 @@ class Failure:
         """Say in words what happened, without anything that the endpoint wrote."""
         status = f" (HTTP {self.status})" if self.status is not None else ""
         return f"{VENDORS['sentences'][self.kind]}{status}"
+
+
+# Reads back a failure, as far as the line of a journal holds it.
+FAILURE = TypeAdapter(Failure)
 
 
 class CallFailedError(Exception):

@@ -20,13 +20,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from medeval.errors import UserError, faults_of, os_error_as
 from medeval.files import end_of_whole_lines, hold, not_written, numbered_lines, replace_file
 from medeval.inference.errors import Failure
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Count, Message, Outcome, Reply, Request, ToolCall, Usage
+from medeval.inference.types import Count, Message, Outcome, Reply, Request, Sample, ToolCall, Usage
 
 Line = dict[str, Any]
 
@@ -76,10 +76,6 @@ class _Line(BaseModel, strict=True, extra="ignore"):
     measured: _Measured
 
 
-# Reads back why there was no reply, as far as a line holds it.
-FAILURE = TypeAdapter(Failure)
-
-
 def money(cost: Decimal | None) -> str | None:
     """Return an amount as files have it; None where it is not known."""
     return None if cost is None else str(cost)
@@ -118,19 +114,19 @@ def line_of(
     return line | more | {"cost": money(cost), "measured": dict(measured)}
 
 
-def conversation(asked: Sequence[Sequence[Message]], turns: Sequence[Line]) -> list[Message]:
+def conversation(asked: Sequence[Sample], turns: Sequence[Line]) -> list[Message]:
     """Return what was shown and said in a conversation, each message once, in its order.
 
     Args:
-        asked: the messages of each turn, whole.
+        asked: each turn, with the messages before it.
         turns: their lines; of a turn that the run has not kept there is none.
     """
     found: list[Message] = []
     before: Sequence[Message] = ()
-    for messages in asked:
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, messages, strict=False))
-        found += messages[sum(1 for _ in same) :]
-        before = messages
+    for turn in asked:
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, turn.messages, strict=False))
+        found += turn.messages[sum(1 for _ in same) :]
+        before = turn.messages
     if turns and "text" in turns[-1]:
         found.append({"role": "assistant", "content": turns[-1]["text"]})
     return found

@@ -37,7 +37,7 @@ PROMPT = "judge-2"
 # it go on with it.
 FORMER_PROMPT = "judge-1"
 # The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
-ASKS_PER_REPEAT = 10
+MOST_ASKS = 10
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _CODE = r"[0-9a-f]{16}"
 _MARKER = re.compile(rf"^VERDICT-{_CODE}$", re.MULTILINE)
@@ -186,7 +186,7 @@ class JudgePrompt:
         )
         values = {**self._of_the_rubric, "blocks": blocks, "marker": f"VERDICT-{code}"}
         content = filled(_texts()["template"], values)
-        if self.name != FORMER_PROMPT and sample % ASKS_PER_REPEAT:
+        if self.name != FORMER_PROMPT and sample % MOST_ASKS:
             content += "\n\n" + _texts()["again"]
         return [{"role": "user", "content": content}]
 

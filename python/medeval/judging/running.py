@@ -23,15 +23,7 @@ from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import AUDIT, Progress, Run, RunConfig, RunFile, read_file, settings_of
 from medeval.inference.types import Request, Sample
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
-from medeval.judging.prompt import (
-    ASKS_PER_REPEAT,
-    PROMPT,
-    STANDARD,
-    JudgePrompt,
-    Subject,
-    Variant,
-    marker_in,
-)
+from medeval.judging.prompt import MOST_ASKS, STANDARD, JudgePrompt, Subject, Variant, marker_in
 from medeval.judging.results import JudgeReport, JudgingResults, judgment_of, subject_results
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import read_verdict
@@ -129,7 +121,7 @@ class Judging:
             return read_verdict(text, self.rubric, marker_in(item.messages)).status != "failed"
 
         config = replace(config, can_read=can_read, follow_up=self._ask_further)
-        samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
+        samples = [repeat * MOST_ASKS for repeat in range(self.jury.repeats)]
         processes = []
         for (judge, *_), run in zip(self._seats, runs, strict=True):
             run.update("stopped", _ENDED_FROM_OUTSIDE)
@@ -186,8 +178,8 @@ class Judging:
         """What judges are shown: the prompt that the judging was begun with, else the newest."""
         begun = next((path for _, path, _ in self._seats if path.exists()), None)
         judging = begun and read_file(begun, JudgeRecord).settings.get("judging")
-        name = str(judging.get("prompt")) if isinstance(judging, dict) else PROMPT
-        return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
+        named = {"name": str(judging.get("prompt"))} if isinstance(judging, dict) else {}
+        return JudgePrompt(self.rubric, self.variant, self.jury.seed, **named)
 
     @cached_property
     def _seats(self) -> list[tuple[Judge, Path, Path]]:
@@ -210,7 +202,7 @@ class Judging:
         """
         subject, asks = self.asked[item.id], [(marker_in(item.messages), line)]
         is_ok = judgment_of(subject, "", 0, asks, self.rubric)["status"] == "ok"
-        if is_ok or "text" not in line or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
+        if is_ok or "text" not in line or item.sample % MOST_ASKS >= self.jury.re_asks:
             return None
         return self._item(subject, item.sample + 1)
 
@@ -239,7 +231,7 @@ class Judging:
         asks: dict[tuple[str, int], list[tuple[str, Line]]] = defaultdict(list)
         lines = read_journal(journal) if journal.exists() else ()
         for line in sorted(lines, key=itemgetter("sample")):
-            subject, repeat = self.asked.get(line["item"]), line["sample"] // ASKS_PER_REPEAT
+            subject, repeat = self.asked.get(line["item"]), line["sample"] // MOST_ASKS
             if subject is not None and repeat >= self.jury.repeats:
                 further.add(line, is_new=False)
             elif subject is not None:

@@ -26,6 +26,7 @@ from medeval.models.text_files import Format, rows_from_csv, rows_to_csv, table_
 
 # What the metadata of a result may say of each item, in their order.
 GOLD, VERDICTS, OUTCOMES, GROUPS = "item_gold", "item_verdicts", "item_outcomes", "item_groups"
+OF_ITEMS = (GOLD, VERDICTS, GROUPS, OUTCOMES)
 
 
 class EvaluationResult(Document):

@@ -23,23 +23,9 @@ from pydantic import (
 from pydantic_core import to_jsonable_python
 
 from medeval.json_reader import fold_key
-from medeval.models import text_files
+from medeval.models import schemas, text_files
 from medeval.models.documents import IF_GIVEN, Document, Identifier
-from medeval.models.schemas import (
-    TASK_TYPES,
-    Pairs,
-    Row,
-    Schema,
-    TaskType,
-    ensure_task_schemas,
-    is_nested,
-    missing_keys,
-    named_keys,
-    required_keys,
-    task_type_of,
-    usual_target,
-    validate_rows,
-)
+from medeval.models.schemas import TASK_TYPES, Pairs, Row, Schema, TaskType, task_type_of
 from medeval.text import sha256_of
 
 __all__ = ["MedicalTask", "TaskType"]
@@ -127,13 +113,13 @@ class MedicalTask(Document, extra="allow"):
     @property
     def target(self) -> str:
         """The key of outputs and expected outputs that holds the answer."""
-        required = required_keys(self.output_schema)
-        usual = usual_target(self.task_type)
+        required = schemas.required_keys(self.output_schema)
+        usual = schemas.usual_target(self.task_type)
         return usual if usual in required or not required else required[0]
 
     def schemas(self) -> tuple[Schema, Schema]:
         """Return the input and the output schema, the type's default for one that is empty."""
-        return ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
+        return schemas.ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
 
     def answer_keys(self) -> Callable[[str], bool]:
         """Return what tells whether a key gives the answer away, so that no model may see it.
@@ -142,8 +128,8 @@ class MedicalTask(Document, extra="allow"):
         of gold, in whatever case, with hyphens or spaces; unless the input schema names the key as
         it stands.
         """
-        shown, expected = map(named_keys, self.schemas())
-        hidden = (*expected, usual_target(self.task_type), *_GOLD_KEYS)
+        shown, expected = map(schemas.named_keys, self.schemas())
+        hidden = (*expected, schemas.usual_target(self.task_type), *_GOLD_KEYS)
         gold = {fold_key(str(key)) for key in hidden}
 
         @cache
@@ -189,11 +175,11 @@ class MedicalTask(Document, extra="allow"):
         """
         inputs: list[Row] = []
         expected: list[Row] = []
-        both_name = set.intersection(*map(named_keys, self.schemas()))
+        both_name = set.intersection(*map(schemas.named_keys, self.schemas()))
         gives_it_away = self.answer_keys()
         given: Any
         for index, row in enumerate(rows):
-            if is_nested(row):
+            if schemas.is_nested(row):
                 given, wanted = row.get("input"), row.get("output")
                 for side, value in (("input", given), ("output", {} if wanted is None else wanted)):
                     if not isinstance(value, Mapping):
@@ -226,9 +212,9 @@ class MedicalTask(Document, extra="allow"):
             del fields["inputs"]
         MedicalTask.model_validate(fields)
         shown, expected = self.schemas()
-        validate_rows(self.dataset, shown, expected)
-        faults = missing_keys(self.inputs, shown, "inputs")
-        faults += missing_keys(self.expected_outputs, expected, "expected_outputs")
+        schemas.validate_rows(self.dataset, shown, expected)
+        faults = schemas.missing_keys(self.inputs, shown, "inputs")
+        faults += schemas.missing_keys(self.expected_outputs, expected, "expected_outputs")
         if faults and not self.dataset:
             raise ValueError(faults[0])
 
@@ -286,7 +272,7 @@ class MedicalTask(Document, extra="allow"):
     @classmethod
     def _nested_rows_are_complete(cls, dataset: list[Row], info: ValidationInfo) -> list[Row]:
         shown, expected = info.data.get("input_schema"), info.data.get("output_schema")
-        validate_rows(dataset, shown, expected, sides_only=True)
+        schemas.validate_rows(dataset, shown, expected, sides_only=True)
         return dataset
 
 

@@ -13,14 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.models.about import About
-from medeval.models.benchmark_report import (
-    GOLD,
-    GROUPS,
-    OUTCOMES,
-    VERDICTS,
-    BenchmarkReport,
-    EvaluationResult,
-)
+from medeval.models.benchmark_report import OF_ITEMS, BenchmarkReport, EvaluationResult
 from medeval.models.plots import read_plots
 from medeval.models.scores import Interval
 from medeval.text import visible
@@ -239,7 +232,7 @@ def _task_part(
 
 def items_of(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result, with what was asked and answered and why it scores so."""
-    told = [result.metadata.get(name) for name in (GOLD, VERDICTS, GROUPS, OUTCOMES)]
+    told = [result.metadata.get(name) for name in OF_ITEMS]
     listed = [own if isinstance(own, list) else [] for own in told]
     columns = zip_longest(result.item_ids(), result.inputs, result.model_outputs, *listed)
     for index, (name, *parts, groups, outcome) in enumerate(islice(columns, result.item_count())):

@@ -18,21 +18,8 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.json_reader import last_object, list_in
-from medeval.tasks.choices import (
-    EDGES,
-    LETTERS,
-    LIMITS,
-    MOST_OPTIONS,
-    PATTERNS,
-    WORDS,
-    Choices,
-    Options,
-    Step,
-    canonical,
-    fold,
-    named_letters,
-    together,
-)
+from medeval.tasks import choices
+from medeval.tasks.choices import PATTERNS, WORDS, Choices, Options, Step, fold, together
 from medeval.text import split_thinking
 
 ANSWER_KEYS = WORDS["answer_keys"]
@@ -40,7 +27,7 @@ ANSWER_KEYS = WORDS["answer_keys"]
 _PLAIN_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _PLAIN_SIGNS |= str.maketrans(WORDS["written"], WORDS["meant"])
 # A reply that runs wild is not read to its end.
-_MOST, _LONGEST = LIMITS["most"], LIMITS["longest"]
+_MOST, _LONGEST = choices.LIMITS["most"], choices.LIMITS["longest"]
 _AFTER_LONE = {*WORDS["after_a_letter"]}
 _AFTER_LABEL = {*_AFTER_LONE, *WORDS["after_a_label"]}
 _SIGN = PATTERNS["sign"]
@@ -162,7 +149,7 @@ def _sentence(text: str, bare: Options) -> Choices | None:
 def _from_whole(text: str, options: Options) -> Choices | None:
     if found := read_all(text, options):
         return found
-    lines = [line for line in text.splitlines() if fold(line)][-MOST_OPTIONS:]
+    lines = [line for line in text.splitlines() if fold(line)][-choices.MOST_OPTIONS :]
 
     def last_lines(fits: Callable[[str], object]) -> str:
         return "\n".join([*takewhile(fits, reversed(lines))][::-1])
@@ -184,7 +171,7 @@ def _is_no_answer(above: str, line: str) -> bool:
     """Tell whether a line is rejected above, or the next of a list with more said in it."""
     one, other = (PATTERNS["list_label"].match(each) for each in (above, line))
     is_next = one and other and ord(other[1]) - ord(one[1]) == 1
-    is_letter = named_letters(line) and not PATTERNS["symbol"].search(above)
+    is_letter = choices.named_letters(line) and not PATTERNS["symbol"].search(above)
     return bool((is_next and not is_letter) or PATTERNS["rejecting"].search(above))
 
 
@@ -241,7 +228,7 @@ def read_part(part: str, options: Options) -> Choices | None:
     cuts = [
         part[: end.start()]
         for end in ends
-        if end.group() != "." or not named_letters(part[: end.start()])
+        if end.group() != "." or not choices.named_letters(part[: end.start()])
     ]
     texts = [part, *cuts, *PATTERNS["reason"].split(part, maxsplit=1)[:-1]]
 
@@ -295,7 +282,7 @@ def _item(
         return None
     found = options.match(text)
     if found.step is Step.LETTERS:
-        bare = canonical(text, "NFKC").strip(EDGES + "()[]{}【】 ")
+        bare = choices.canonical(text, "NFKC").strip(choices.EDGES + "()[]{}【】 ")
         is_word = len(bare) == 1 and bare.islower() and not alone
         if is_word or (found.unknown and not bare_runs and re.fullmatch("[A-Z]{2,}", bare)):
             return None
@@ -303,7 +290,7 @@ def _item(
 
 
 def _by_letters(text: str, options: Options) -> Choices:
-    return together([options.by_letters(sign for sign in text if sign in LETTERS)])
+    return together([options.by_letters(sign for sign in text if sign in choices.LETTERS)])
 
 
 def _labelled(text: str, options: Options) -> Choices | None:
@@ -326,7 +313,7 @@ def _known_and_unknown(text: str, options: Options) -> Choices | None:
         if not (item := _item(piece, options)):
             if len(fold(piece)) > _LONGEST["unknown"] or PATTERNS["no_term"].search(piece):
                 return None
-            item = Choices(unknown=(canonical(piece).strip(EDGES),), step=Step.NONE)
+            item = Choices(unknown=(choices.canonical(piece).strip(choices.EDGES),), step=Step.NONE)
         items.append(item)
     # Beside letters, one that ends in a letter may be a letter in a phrase that is not known.
     is_phrase = all(item.step in (Step.LETTERS, Step.NONE) for item in items) and any(
@@ -423,11 +410,11 @@ def _leading_letters(part: str, options: Options) -> Choices | None:
         # "B, A rash came later": the last letter is an English word.
         before = _by_letters(run[:-1], options)
         return before if before.options or before.unknown else None
-    is_one = sum(sign in LETTERS for sign in run) == 1
+    is_one = sum(sign in choices.LETTERS for sign in run) == 1
     sign, after_stop = _SIGN.match(rest.lstrip(" ")), PATTERNS["after_stop"].match(rest)
     goes_on = (
         PATTERNS["goes_on"].match(rest)
-        or (run[-1] in LETTERS and PATTERNS["term"].match(rest))
+        or (run[-1] in choices.LETTERS and PATTERNS["term"].match(rest))
         # Of several letters it may be of the last one, or of all.
         or (sign is not None and (not is_one or _is_out(sign)))
         # E. coli
