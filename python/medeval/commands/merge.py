@@ -17,7 +17,7 @@ from medeval.inference.cost import merge_spending
 from medeval.inference.journal import read_journal, read_lines
 from medeval.inference.run import AUDIT, RESPONSES, RUN, differences
 from medeval.tasks import registry
-from medeval.tasks.run_record import RunRecord, read_record
+from medeval.tasks.run_record import RunRecord, part_of, read_record
 from medeval.tasks.task_run import new_folder
 
 # Of a line of a journal: its item and sample.
@@ -65,8 +65,8 @@ def _in_order(records: Sequence[RunRecord]) -> list[RunRecord]:
         )
         if told := differences(ours, theirs, "is {} and {}"):
             raise UserError(f"{first.folder} and {record.folder} are of two runs: {told}.")
-    by_number = sorted(records, key=lambda record: _parts(record)[0])
-    count = max(_parts(record)[1] for record in records)
+    by_number = sorted(records, key=lambda record: part_of(record.shard)[0])
+    count = max(part_of(record.shard)[1] for record in records)
     wanted = [f"{number}/{count}" for number in range(1, 1 + count)]
     if [record.shard for record in by_number] != wanted:
         named = ", ".join(record.shard for record in by_number)
@@ -76,12 +76,6 @@ def _in_order(records: Sequence[RunRecord]) -> list[RunRecord]:
     return by_number
 
 
-def _parts(record: RunRecord) -> tuple[int, int]:
-    """Return which shard it is, from 1, and of how many."""
-    number, _, count = record.shard.partition("/")
-    return int(number), int(count)
-
-
 def _lines(record: RunRecord, places: Mapping[Key, int]) -> list[tuple[Key, bytes]]:
     """Return the lines of a shard, each with its item.
 
@@ -89,7 +83,7 @@ def _lines(record: RunRecord, places: Mapping[Key, int]) -> list[tuple[Key, byte
         UserError: there is none, or one of an item that the task or the shard does not have.
     """
     journal = record.folder / RESPONSES
-    number, count = _parts(record)
+    number, count = part_of(record.shard)
     keys = [(line["item"], line["sample"]) for line in read_journal(journal)]
     for key in keys:
         if key not in places or places[key] % count != number - 1:

@@ -17,10 +17,6 @@ DRAWS = 1000
 LEVEL = 0.95
 
 
-def _in_utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
 def _finite_number(value: Any) -> float:
     """Return a score as a float; a truth value is 1 or 0.
 
@@ -37,7 +33,10 @@ def _finite_number(value: Any) -> float:
 
 utc_now = partial(datetime.now, UTC)
 # Naive times are UTC, others are converted.
-Moment = Annotated[datetime, AfterValidator(_in_utc)]
+Moment = Annotated[
+    datetime,
+    AfterValidator(lambda time: time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)),
+]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # Strict, as a metric that is a text is a mistake of whoever computed it; null is no scores.
 Scores = Annotated[

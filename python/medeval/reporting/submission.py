@@ -193,19 +193,13 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
         )
-    return [
-        {
-            "input_id": name,
-            "prediction": output or {"error": {"type": "empty"}},
-            "reasoning": _reasoning(output) if include_reasoning else None,
-        }
-        for name, output in zip(names, result.model_outputs, strict=True)
-    ]
-
-
-def _reasoning(output: Row) -> str | None:
-    texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
-    return next((text for text in texts if text.strip()), None)
+    items = []
+    for name, output in zip(names, result.model_outputs, strict=True):
+        given = [output.get(key) for key in (REASONING_KEYS if include_reasoning else ())]
+        reasons = (str(text) for text in given if text is not None and str(text).strip())
+        item = {"input_id": name, "prediction": output or {"error": {"type": "empty"}}}
+        items.append(item | {"reasoning": next(reasons, None)})
+    return items
 
 
 def _faults(error: ValueError) -> str:

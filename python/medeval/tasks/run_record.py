@@ -62,6 +62,12 @@ class RunRecord(RunFile, extra="forbid"):
         return str(self.settings["model"])
 
 
+def part_of(shard: str) -> tuple[int, int]:
+    """Return the number of a shard, from 1, and how many there are; of none the one of all."""
+    number, _, count = (shard or "1/1").partition("/")
+    return int(number), int(count)
+
+
 def read_record(folder: Path, task: str | None = None) -> RunRecord:
     """Read the file of a run of a task that is put to models.
 

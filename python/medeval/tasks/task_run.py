@@ -24,7 +24,7 @@ from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import PythonModel, module_of
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Message, Model, Outcome, Sample
-from medeval.tasks.run_record import RUNS, progress_of, read_record
+from medeval.tasks.run_record import RUNS, part_of, progress_of, read_record
 from medeval.tasks.task import DEMO, AskedTask
 from medeval.text import visible
 
@@ -224,9 +224,8 @@ class TaskRun(Run):
         return self._part(self.task.items(self.limit))
 
     def _part(self, all_items: Iterable[Any]) -> Iterator[Any]:
-        number, _, count = self.shard.partition("/")
-        first, step = (int(number) - 1, int(count)) if number else (0, 1)
-        return islice(all_items, first, None, step)
+        number, count = part_of(self.shard)
+        return islice(all_items, number - 1, None, count)
 
     def record_alone(self) -> None:
         """Keep what may change from start to start where nothing is asked.
