@@ -9,17 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from medeval import sources
 from medeval.commands.options import command_flags, flag, flags_of, options_of
 from medeval.errors import UserError
-from medeval.sources import (
-    LoadRequest,
-    Source,
-    project_root,
-    project_variable,
-    source_place,
-    sources,
-    variables_set,
-)
+from medeval.sources import LoadRequest, Source
 from medeval.tasks.registry import LOADERS, RAW_KINDS
 from medeval.terminal import Terminal, say, table_of
 
@@ -36,8 +29,8 @@ def load(
 
     All tables are there in the end, or none.
     """
-    root = project_root()
-    of_tables = [*sources(root).values()]
+    root = sources.project_root()
+    of_tables = [*sources.sources(root).values()]
     plans = [plan for plan in of_tables if plan.kind == kind]
     known = sorted({*(plan.kind for plan in of_tables), *_LOADERS})
     if kind not in known:
@@ -82,11 +75,11 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
         admissions: list[int] = []
         # Without a list the models select the admissions.
         if plan.list_table and (
-            chosen := cohort_file or project_variable(plan.list_variable, request.root)
+            chosen := cohort_file or sources.project_variable(plan.list_variable, request.root)
         ):
             admissions = read_cohort_file(Path(chosen).expanduser())
             say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
-        schema = request.schema or str(project_variable(plan.schema_variable, request.root))
+        schema = request.schema or str(sources.project_variable(plan.schema_variable, request.root))
         setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
     loaded = load_request(parts, request)
@@ -126,13 +119,13 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
                 folder = None
             folders[plan.name] = folder
             continue
-        place = source_place(plan.meta, metas, request.root)
+        place = sources.source_place(plan.meta, metas, request.root)
         if place.kind == "database":
             other = plan.meta["database_variable"]
             raise UserError(f"{other} is set, and load reads files: give DIR or {variable}.")
         if place.kind == "absent" and not plan.is_optional:
             raise UserError(
-                f"{', '.join(variables_set(metas))} is set and {variable} is not. Name"
+                f"{', '.join(sources.variables_set(metas))} is set and {variable} is not. Name"
                 f" the folder of {plan.name} too: the demo never stands beside real data."
             )
         if place.kind == "demo" and is_first:
