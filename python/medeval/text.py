@@ -72,9 +72,10 @@ class SplitReply:
     state: State
 
 
-def sha256_of(text: str) -> str:
-    """Return the hash of a text in UTF-8, as hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def sha256_of(content: str | bytes) -> str:
+    """Return the hash of bytes, or of a text in UTF-8, as hexadecimal digits."""
+    data = content.encode() if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()
 
 
 def split_thinking(text: str) -> SplitReply:

@@ -6,7 +6,6 @@ for a chat model one conversation each. Outputs are read from the lines of the j
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -252,7 +251,7 @@ def state_of(*places: str | Path) -> str:
     states: list[Any] = []
     for path in map(Path, places):
         if path.is_file():
-            states.append(hashlib.sha256(path.read_bytes()).hexdigest())
+            states.append(sha256_of(path.read_bytes()))
             continue
         for file in sorted(path.rglob("*")) if path.is_dir() and path.name else ():
             status = file.stat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -204,7 +203,7 @@ class TaskLoader:
         kept = [*self._cache.glob(f"{stem}-*")] if self._cache else []
         for place in [] if reload else kept:
             content, form = place.read_bytes(), format_of(place)
-            if place.stem.endswith(hashlib.sha256(content).hexdigest()):
+            if place.stem.endswith(sha256_of(content)):
                 break
         else:
             content, content_type = fetch(url, self._rules)
@@ -212,7 +211,7 @@ class TaskLoader:
         name = path.stem or (urlsplit(url).hostname or "")
         task = build_task(_parsed(url, content, form), name, url)
         if self._cache:
-            new = self._cache / f"{stem}-{hashlib.sha256(content).hexdigest()}.{form}"
+            new = self._cache / f"{stem}-{sha256_of(content)}.{form}"
             write_text(new, content)
             for place in kept:
                 if place != new:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import sys
 import threading
@@ -21,7 +20,7 @@ from typing import Any
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.types import Model, Reply, Request, Sample, body_of
-from medeval.text import whole
+from medeval.text import sha256_of, whole
 
 
 class PythonModel(Model):
@@ -128,7 +127,7 @@ def module_of(file: Path) -> ModuleType:
     """
     # A name of its own for each content, so that no module is mistaken for another.
     content = str(file.resolve()).encode() + file.read_bytes()
-    name = f"medeval_model_{hashlib.sha256(content).hexdigest()[:16]}"
+    name = f"medeval_model_{sha256_of(content)[:16]}"
     spec = spec_from_file_location(name, file)
     if file.suffix != ".py" or spec is None or spec.loader is None:
         raise ValueError(f"{file} is no Python file: its name must end in .py")

@@ -7,7 +7,6 @@ theirs to know, a study's list is no part of MIMIC and none of this project's.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import re
 from collections import Counter
@@ -137,7 +136,7 @@ def read_case_files(folder: Path = EXPORT) -> CaseFiles:
     classes = _classes(folder / PROVENANCE)
     tests = read_lab_tests(folder / MAPPING)
     read = [path, folder / MAPPING, *([folder / PROVENANCE] if classes else [])]
-    hashes = [hashlib.sha256(data).hexdigest(), *map(sha256, read[1:])]
+    hashes = [sha256_of(data), *map(sha256, read[1:])]
     by_manifest = strictest(map(exported_class, read, hashes))
     for index, case in enumerate(asked):
         own = [case.data_class] if "data_class" in case.model_fields_set else []
@@ -185,7 +184,7 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
         more = f" It is the first of {len(unknown):,} such lines." if unknown[1:] else ""
         of = f"{len(known):,} cases in {files.folder} that have one of the four pathologies"
         raise UserError(f"{which} is none of the {of}.{more}")
-    return Subset(name, tuple(sorted(lines)), hashlib.sha256(data).hexdigest())
+    return Subset(name, tuple(sorted(lines)), sha256_of(data))
 
 
 def _classes(path: Path) -> dict[int, list[object]]:

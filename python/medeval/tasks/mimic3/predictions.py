@@ -7,7 +7,6 @@ those that are scored. Whatever does not fit is named, all at once.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from medeval.errors import UserError, os_error_as
 from medeval.files import unpacked
 from medeval.scoring.resample import Floats, Integers
 from medeval.tasks.mimic3.task import LAYOUT, IcuTask
+from medeval.text import sha256_of
 
 SAID = LAYOUT["rows"]
 GZIP = b"\x1f\x8b"
@@ -148,7 +148,7 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
     spelled = tuple(header[place] for place in places[len(keys) :][:half])
     encoded = stays.dictionary_encode()
     numbered = np.from_dlpack(encoded.indices).astype(np.int64)
-    digest, stay_names = hashlib.sha256(data).hexdigest(), encoded.dictionary.to_pylist()
+    digest, stay_names = sha256_of(data), encoded.dictionary.to_pylist()
     return Rows(name, digest, stay_names, numbered, hours, truth, spelled, prediction)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from medeval.export import exported_class
 from medeval.files import strict_decoder
 from medeval.json_reader import Allowances, tolerant_value
 from medeval.sources import project_root
-from medeval.text import OPEN, strictest
+from medeval.text import OPEN, sha256_of, strictest
 
 Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
 Raw = dict[str, Any]
@@ -74,8 +73,7 @@ def read_bytes(data: bytes, name: str) -> Document:
         raise UserError(
             f"{name}: {error}. If the file is cut off, get it again: no part of it is used."
         ) from None
-    sha256 = hashlib.sha256(data).hexdigest()
-    return replace(document, name=name, encoding=encoding, sha256=sha256)
+    return replace(document, name=name, encoding=encoding, sha256=sha256_of(data))
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, str]:
