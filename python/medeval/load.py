@@ -18,7 +18,7 @@ from medeval.errors import UserError
 from medeval.raw_files import RawFile
 from medeval.sources import LoadRequest, Source, project_variable
 from medeval.terminal import Advance, progress, say
-from medeval.warehouse import Target, connect, load_target, shown_line
+from medeval.warehouse import connect, load_target, shown_line
 
 if TYPE_CHECKING:
     from medeval.warehouse import Connection
@@ -58,10 +58,8 @@ class LoadedTable:
     seconds: float
 
 
-def load_parts(
-    parts: Sequence[Part], target: Target, *, replace: bool = False
-) -> list[LoadedTable]:
-    """Load the files of sources, each into a new schema, all in one transaction.
+def load_parts(parts: Sequence[Part], request: LoadRequest) -> list[LoadedTable]:
+    """Load the files of sources: each into a new schema, all in one transaction, or as Parquet.
 
     All columns are text, named as in the header in lower case; a cell with nothing is NULL and a
     quoted empty cell is the empty text. Staging models cast. A table that may be absent, and is,
@@ -69,13 +67,18 @@ def load_parts(
 
     Args:
         parts: the sources, their folders and schemas.
-        target: a PostgreSQL target of profiles.yml.
-        replace: replace the schemas if `load` made them.
+        request: what the user asked for.
 
     Raises:
         UserError: bad input (missing, truncated or malformed file, missing column), a schema that
-            exists, or a database that refuses. Nothing is left in the database then.
+            exists, or a database that refuses. Nothing is left in the database then. Or as
+            `write_parquet`.
     """
+    if request.parquet is not None:
+        from medeval.load_parquet import write_parquet
+
+        return write_parquet(parts, request.parquet, replace=request.replace)
+    target = load_target(request.target, request.root)
     if target.type != "postgres":
         raise UserError(
             f"load copies into PostgreSQL; target {target.name!r} is {target.type}. Spark reads"
@@ -91,7 +94,7 @@ def load_parts(
         # Committed at its end, or undone by whatever is raised.
         with connection, progress("load", lambda: total) as advance:
             for part in parts:
-                _make_schema(connection, part, replace=replace)
+                _make_schema(connection, part, replace=request.replace)
             return [
                 _load_table(connection, part, table, tables.get(table, ()), advance)
                 for part, tables in zip(parts, found, strict=True)
@@ -105,7 +108,7 @@ def load_parts(
 def load_rows(
     rows: Iterable[Sequence[object]], source: Source, request: LoadRequest
 ) -> LoadedTable:
-    """Load rows that no SQL reads from a user's files: see `load_parts` and `write_parquet`.
+    """Load rows that no SQL reads from a user's files: see `load_parts`.
 
     Args:
         rows: of the source's one table.
@@ -123,22 +126,8 @@ def load_rows(
             writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
             writer.writerow(columns)
             writer.writerows(rows)
-        (loaded,) = load_request([Part(source, Path(folder), schema)], request)
+        (loaded,) = load_parts([Part(source, Path(folder), schema)], request)
     return loaded
-
-
-def load_request(parts: Sequence[Part], request: LoadRequest) -> list[LoadedTable]:
-    """Load sources to where the user wants them.
-
-    Raises:
-        UserError: see `load_parts` and `write_parquet`.
-    """
-    if request.parquet is not None:
-        from medeval.load_parquet import write_parquet
-
-        return write_parquet(parts, request.parquet, replace=request.replace)
-    target = load_target(request.target, request.root)
-    return load_parts(parts, target, replace=request.replace)
 
 
 def find_part_tables(part: Part) -> dict[str, list[RawFile]]:

@@ -62,7 +62,7 @@ def load(
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
-    from medeval.load import Part, load_request
+    from medeval.load import Part, load_parts
     from medeval.raw_files import read_cohort_file
 
     if request.schema is not None and len(plans) > 1:
@@ -82,7 +82,7 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
         schema = request.schema or str(sources.project_variable(plan.schema_variable, request.root))
         setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
         parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
-    loaded = load_request(parts, request)
+    loaded = load_parts(parts, request)
     mark = "/" if request.parquet else "."
     names = [f"{one.schema}{mark}{one.table}".removeprefix("/") for one in loaded]
     rows = [

@@ -26,8 +26,8 @@ from tables import table
 from medeval.errors import UserError
 from medeval.files import exposed
 from medeval.load import Part, load_parts
-from medeval.sources import Place, sources
-from medeval.warehouse import load_target, shown
+from medeval.sources import LoadRequest, Place, sources
+from medeval.warehouse import shown
 
 CASES = table("private_texts")
 # In every cell of every first row. Its letters stand nowhere else.
@@ -200,12 +200,12 @@ def test_load_shows_nothing_of_a_broken_file(
 ) -> None:
     for name, value in address.items():
         monkeypatch.setenv(name, value)
-    target = load_target("postgres", PROJECT_ROOT)
+    request = LoadRequest(None, None, False, "postgres", PROJECT_ROOT)
     plans = sources(PROJECT_ROOT)
     for (source, name), path in write_broken(tmp_path, broken).items():
         plan = dataclasses.replace(plans[source], tables={name: plans[source].tables[name]})
         with pytest.raises(UserError) as caught:
-            load_parts([Part(plan, path.parent, "broken")], target)
+            load_parts([Part(plan, path.parent, "broken")], request)
         assert str(path) in str(caught.value)
         assert MARKER not in str(caught.value)
         assert caught.value.__cause__ is None or MARKER not in str(caught.value.__cause__)
