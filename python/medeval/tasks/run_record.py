@@ -114,12 +114,17 @@ def options_of(folder: Path) -> str:
     )
 
 
-def newest_run(task: str) -> Path | None:
-    """Return the newest run of a task; names of runs start with their time."""
-    for journal in sorted(RUNS.glob(f"*/{RESPONSES}"), reverse=True):
+def newest_run(*names: str, file: str = RESPONSES) -> Path | None:
+    """Return the newest run of a task, by its names; names of runs start with their time.
+
+    Args:
+        names: as runs may be recorded.
+        file: that the run must have.
+    """
+    for journal in sorted(RUNS.glob(f"*/{file}"), reverse=True):
         # A run that was refused before its first item is none; a baseline's run has no journal.
         # Whether it can be used is for its reader to say: an older one is none in its place.
-        if journal.stat().st_size and content_of(journal.parent).get("task") == task:
+        if journal.stat().st_size and content_of(journal.parent).get("task") in names:
             return journal.parent
     return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from medeval.errors import UserError
-from medeval.tasks.options import TaskOptions, read_options
+from medeval.tasks.options import Options, TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, newest_run
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Method:
     min_cell: int = 1
     options: TaskOptions = field(default_factory=TaskOptions)
     show_text: bool = False
+
+    def chosen(self, kind: type[Options]) -> Options:
+        """Return what was chosen of a task's own kind of options, or its defaults."""
+        return self.options if isinstance(self.options, kind) else kind()
 
 
 class Table(NamedTuple):

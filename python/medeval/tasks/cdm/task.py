@@ -237,9 +237,7 @@ class CdmTask(AskedTask):
 
         record = read_record(folder)
         self.require_cases_of(record)
-        options = method.options
-        if not isinstance(options, CdmScoreOptions):
-            options = CdmScoreOptions.model_validate({})
+        options = method.chosen(CdmScoreOptions)
         cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
         read = read_transcripts(folder, cases, samples, has_tools=self.is_conversation)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from medeval.scoring import binary, resample
 from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
 from medeval.scoring.resample import Counts, Floats, Labels, MetricSummary, Statistic
-from medeval.tasks.mimic3.task import LABELS, LAYOUT, IcuTask, options_of
+from medeval.tasks.mimic3.task import LABELS, LAYOUT, IcuScoreOptions, IcuTask
 from medeval.terminal import progress
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def evaluate(
         label: stands beside the progress bar.
         curves: of a binary outcome, which are told of each resample; None for none.
     """
-    options, data = options_of(method), (joined.truth, joined.prediction)
+    options, data = method.chosen(IcuScoreOptions), (joined.truth, joined.prediction)
     plain, further, _ = KINDS[task.kind]
     published = plain(*data, strict=options.strict_nan)
     if curves is not None and isinstance(published, Binary):

@@ -33,7 +33,7 @@ from medeval.tasks.mimic3.metrics import (
     evaluate,
 )
 from medeval.tasks.mimic3.predictions import Rows, counted
-from medeval.tasks.mimic3.task import LAYOUT, IcuTask, options_of
+from medeval.tasks.mimic3.task import LAYOUT, IcuScoreOptions, IcuTask
 from medeval.tasks.task import Comparison, Method, TaskScore
 from medeval.terminal import progress
 
@@ -60,7 +60,7 @@ def scored(
         joined: its rows with the predictions, their clusters and the groups of the stays.
         method: resamples and groups.
     """
-    options, n_iters = options_of(method), method.n_iters
+    options, n_iters = method.chosen(IcuScoreOptions), method.n_iters
     n, own = len(joined.stays), KINDS[task.kind].metrics
     bare_nan = options.peer_layout or options.strict_nan
 
@@ -224,7 +224,8 @@ def sentences(
         said += f", {int(joined.truth.sum()):,} positive"
     yield f"{task.name}: {said}; truth from {truth.name}."
     if method.n_iters:
-        kind = {"bca": "BCa"}.get(options_of(method).ci, options_of(method).ci)
+        ci = method.chosen(IcuScoreOptions).ci
+        kind = {"bca": "BCa"}.get(ci, ci)
         yield SAID["intervals"].format(kind=kind, unit=method.cluster or "row", method=method)
         if task.has_sample_times and method.cluster is None:
             yield SAID["alike"].format(what="intervals are too narrow")
@@ -295,7 +296,7 @@ def compared(
     task: type[IcuTask], truth: Rows, predicted: Predicted, metrics: Sequence[str], method: Method
 ) -> Comparison:
     """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
-    every, threshold = KINDS[task.kind].metrics, options_of(method).threshold
+    every, threshold = KINDS[task.kind].metrics, method.chosen(IcuScoreOptions).threshold
     rows, *_ = predicted.values()
     n_iters, seed, scores = method.n_iters, method.seed, {}
     for name, joined in predicted.items():

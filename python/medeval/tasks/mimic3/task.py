@@ -17,7 +17,7 @@ from medeval.builds import newest_build, open_built, read_source
 from medeval.errors import UserError, os_error_as
 from medeval.files import toml_beside
 from medeval.tasks.options import TaskOptions
-from medeval.tasks.run_record import RUNS, content_of
+from medeval.tasks.run_record import RUNS, content_of, newest_run
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 
 if TYPE_CHECKING:
@@ -52,12 +52,6 @@ class IcuScoreOptions(TaskOptions):
     extra: bool = False
     ci: Literal["percentile", "bca"] = "percentile"
     threshold: float | None = Field(None, ge=0, le=1)
-
-
-def options_of(method: Method) -> IcuScoreOptions:
-    """Return what was chosen about a score, or the defaults."""
-    options = method.options
-    return options if isinstance(options, IcuScoreOptions) else IcuScoreOptions.model_validate({})
 
 
 class IcuTask(Task):
@@ -117,10 +111,8 @@ class IcuTask(Task):
         Raises:
             UserError: the baseline's features are not there, or of an older build.
         """
-        # Names of runs start with their time.
-        for file in sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True):
-            if content_of(file.parent).get("task") in (cls.name, cls.short):
-                return file.parent
+        if found := newest_run(cls.name, cls.short, file=PREDICTIONS):
+            return found
         # Here, not above: every other way starts without scikit-learn.
         from medeval.tasks.mimic3.baseline import predict_to_run
         from medeval.terminal import warn
@@ -129,7 +121,7 @@ class IcuTask(Task):
             f"there is no run of {cls.name} in {RUNS}/: training the logistic baseline first, as"
             f" `python -m medeval predict --task {cls.name} --model logistic` does."
         )
-        options = options_of(method)
+        options = method.chosen(IcuScoreOptions)
         return predict_to_run(
             cls, "logistic", target=options.target, out=RUNS, seed=method.seed,
             as_built=options.as_built,
@@ -148,7 +140,7 @@ class IcuTask(Task):
         from medeval.tasks.mimic3.groups import GROUPINGS
         from medeval.tasks.mimic3.results import scored
 
-        options = options_of(method)
+        options = method.chosen(IcuScoreOptions)
         for grouping in method.groupings:
             if grouping not in GROUPINGS:
                 raise UserError(f"--by {grouping}: there are {', '.join(GROUPINGS)}.")
@@ -177,7 +169,7 @@ class IcuTask(Task):
         from medeval.tasks.mimic3.results import chosen_metrics, compared
 
         chosen = chosen_metrics(cls, metrics)
-        if options_of(method).threshold is not None and cls.kind != "binary":
+        if method.chosen(IcuScoreOptions).threshold is not None and cls.kind != "binary":
             raise UserError(f"--threshold: {cls.name} has no answers that are yes or no.")
         if len(paths) < 2:
             raise UserError("compare takes two or more prediction files or runs of one task.")
@@ -292,7 +284,7 @@ class IcuTask(Task):
         from medeval.tasks.mimic3.groups import numbered_clusters, read_groups
         from medeval.tasks.mimic3.predictions import join, read_file
 
-        options = options_of(method)
+        options = method.chosen(IcuScoreOptions)
         predictions = [read_file(cls, path) for path in files]
         with ExitStack() as stack:
             if options.listfile is None or method.groupings:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -137,7 +137,7 @@ class YierTask(AskedTask):
         """See `Task`: a file that is handed in, against the file with gold answers."""
         from medeval.tasks.yier.scores import join, score_answers, submitted_records
 
-        options = cast("YierScoreOptions", method.options)
+        options = method.chosen(YierScoreOptions)
         truth, given = read_file(questions_file(options.gold)), read_file(path)
         questions = usable_records(truth)
         answered = join(questions, submitted_records(given), allow_extra=options.allow_extra)
