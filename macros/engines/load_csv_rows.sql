@@ -1,3 +1,28 @@
+{#- dbt's own puts texts between quotes as they are, and a quote within one ends it. -#}
+{% macro spark__load_csv_rows(model, agate_table) %}
+    {% set types = model.config.get('column_types', {}) %}
+    {% set statements = [] %}
+    {% for chunk in agate_table.rows | batch(1000) %}
+        {% set statement %}
+            insert into {{ this.render() }} values
+            {% for row in chunk -%}
+            (
+                {%- for name in agate_table.column_names -%}
+                {%- set cell = row[loop.index0] -%}
+                cast(
+                    {{- 'null' if cell is none else "'" ~ cell | string | replace("'", "''") ~ "'" }}
+                    as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}
+                ){{ ', ' if not loop.last }}
+                {%- endfor -%}
+            ){{ ', ' if not loop.last }}
+            {%- endfor %}
+        {% endset %}
+        {% do adapter.add_query(statement, abridge_sql_log=True) %}
+        {% do statements.append(statement) if not statements %}
+    {% endfor %}
+    {{ return(statements[0]) }}
+{% endmacro %}
+
 {#- DuckDB reads the files of seeds itself. What comes with it puts their path between quotes as it
     is, so that no seed is loaded in a folder with an apostrophe in its name. -#}
 {% macro duckdb__load_csv_rows(model, agate_table) %}

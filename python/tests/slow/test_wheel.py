@@ -70,9 +70,9 @@ def test_the_wheel_has_every_file_of_package_and_project(wheel: Path) -> None:
 def test_every_command_works_from_a_folder_that_init_made(python: Path, tmp_path: Path) -> None:
     where = "import medeval; print(medeval.__file__)"
     assert done(python, "-c", where, cwd=tmp_path).startswith(str(python.parents[1]))
-    said = done(python, "-m", "medeval", "init", "study", cwd=tmp_path)
-    assert said.startswith("study: the dbt project of medeval")
-    study = tmp_path / "study"
+    study = tmp_path / "O'Neil"
+    said = done(python, "-m", "medeval", "init", study.name, cwd=tmp_path)
+    assert said.startswith("O'Neil: the dbt project of medeval")
     dbt = (python, "-c", "from dbt.cli.main import cli; cli()")
     assert "Completed successfully" in done(*dbt, "build", "--select", "yier", cwd=study)
     done(python, "-m", "medeval", "export", "--task", "yier", cwd=study)
