@@ -166,7 +166,8 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool) -> None:
             hint = " --replace replaces it." if ours else f" {choose}."
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
         if not ours:
-            raise UserError(f"`medeval load {plan.kind}` did not make {schema}. {choose}.")
+            made = f"was not made by `medeval load {plan.kind}`"
+            raise UserError(f"The schema {schema} {made}. {choose}.")
         _drop_schema(connection, plan, schema)
     name = sql.Identifier(schema)
     mark = sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
