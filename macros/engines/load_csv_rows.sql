@@ -1,18 +1,22 @@
-{#- dbt's own puts texts between quotes as they are, and a quote within one ends it. -#}
+{#- dbt's own puts texts between quotes as they are, and a quote within one ends it. Spark takes long
+    to read a cast of each cell, so that columns are cast. -#}
 {% macro spark__load_csv_rows(model, agate_table) %}
     {% set types = model.config.get('column_types', {}) %}
     {% set statements = [] %}
-    {% for chunk in agate_table.rows | batch(1000) %}
+    {% for chunk in agate_table.rows | batch(5000) %}
         {% set statement %}
-            insert into {{ this.render() }} values
+            insert into {{ this.render() }}
+            select
+            {% for name in agate_table.column_names -%}
+                {%- set type = types.get(name, adapter.convert_type(agate_table, loop.index0)) -%}
+                cast(col{{ loop.index }} as {{ type }}){{ ', ' if not loop.last }}
+            {% endfor %}
+            from values
             {% for row in chunk -%}
             (
-                {%- for name in agate_table.column_names -%}
-                {%- set cell = row[loop.index0] -%}
-                cast(
-                    {{- 'null' if cell is none else "'" ~ cell | string | replace("'", "''") ~ "'" }}
-                    as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}
-                ){{ ', ' if not loop.last }}
+                {%- for cell in row -%}
+                {{- 'null' if cell is none else "'" ~ cell | string | replace("'", "''") ~ "'" -}}
+                {{ ', ' if not loop.last }}
                 {%- endfor -%}
             ){{ ', ' if not loop.last }}
             {%- endfor %}
