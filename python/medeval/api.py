@@ -11,7 +11,7 @@ from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.documents import described
 from medeval.models.scores import Interval
-from medeval.reporting.contents import said
+from medeval.reporting.report import said
 from medeval.tasks import registry
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ class Viewer(ThreadingHTTPServer):
             return self._state()
         if place == "":
             from medeval.api import run_rows
-            from medeval.reporting.contents import page
+            from medeval.reporting.report import page
 
             rows = run_rows(self.folder)[::-1]
             return page("runs.html", folder=str(self.folder), runs=rows, state=self._state())
@@ -71,7 +71,7 @@ class Viewer(ThreadingHTTPServer):
         return sha256_of(repr([(name, times.get(name, 0)) for name in scores]))
 
     def _compare(self, asked: dict[str, str]) -> str:
-        from medeval.reporting.contents import page
+        from medeval.reporting.report import page
         from medeval.reporting.side_by_side import side_by_side
 
         names, known = [asked.get("a", ""), asked.get("b", "")], self._runs()

@@ -99,7 +99,7 @@ def _shown(report: BenchmarkReport, folder: Path, *, show_text: bool) -> dict[st
         UserError: the data are not there any more, or are others.
     """
     from medeval.models.benchmark_report import GOLD, VERDICTS
-    from medeval.reporting.contents import may_show_text
+    from medeval.reporting.report import may_show_text
 
     abouts = {task: registry.about(task) for task in report.results_by_task()}
     told = {"show_text": show_text, "abouts": abouts, "asked_with": options_of(folder)}

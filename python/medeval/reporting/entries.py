@@ -31,7 +31,7 @@ from medeval.errors import UserError
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.reporting.contents import LINE_CELLS, Line, said, task_lines
+from medeval.reporting.report import LINE_CELLS, Line, said, task_lines
 from medeval.scoring.binary import ratio
 from medeval.scoring.compare import Difference, Verdict, corrected
 from medeval.scoring.paired import RATIOS, paired_differences
@@ -167,19 +167,19 @@ def facts_of(report: BenchmarkReport) -> dict[str, Any]:
     }
 
 
-def ways_of(result: EvaluationResult) -> dict[str, str]:
-    """Return what must be the same for scores of a task to stand side by side."""
-    content = result.metadata.get("task_hash")
-    ways = {"content": content[:_SHORT]} if content else {}
-    return ways | {what: str(way) for what, way in said(result.metadata, "scored_as").items()}
+def ways_of(reports: Iterable[BenchmarkReport]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return by task and kind the ways of being scored, each with the model that first has it.
 
-
-def known_ways(reports: Sequence[BenchmarkReport]) -> dict[tuple[str, str], str]:
-    """Return by task and kind in which way the reports were scored, the first of each."""
-    found: dict[tuple[str, str], str] = {}
-    for result in (result for report in reports for result in report.detailed_results):
-        for what, way in ways_of(result).items():
-            found.setdefault((result.task_id, what), way)
+    Scores of a task can stand side by side if there is one way of each kind.
+    """
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for report in reports:
+        for result in report.detailed_results:
+            ways = {"content": str(result.metadata.get("task_hash") or "")[:_SHORT]}
+            for what, way in {**ways, **said(result.metadata, "scored_as")}.items():
+                if way or what != "content":
+                    known = found.setdefault((result.task_id, what), {})
+                    known.setdefault(str(way), report.model_id)
     return found
 
 

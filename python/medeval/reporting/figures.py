@@ -21,7 +21,7 @@ from medeval.errors import UserError, os_error_as
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.plots import Plot, ends_of, plot_name, read_plots
 from medeval.models.text_files import write_text
-from medeval.reporting.contents import Line, escaped, task_lines
+from medeval.reporting.report import Line, escaped, task_lines
 from medeval.text import visible
 
 # What each form says of itself: no time and no version, so that bytes stay.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.text_files import table_for_spreadsheets, write_text
-from medeval.reporting.contents import LINE_CELLS, Line, page, said
 from medeval.reporting.entries import (
     SENTENCE,
     Compare,
@@ -19,12 +19,11 @@ from medeval.reporting.entries import (
     direction_of,
     facts_of,
     hashes_of,
-    known_ways,
     names_of,
     shared_letters,
     ways_of,
 )
-from medeval.reporting.report import format_named
+from medeval.reporting.report import LINE_CELLS, Line, format_named, page, said
 
 FORMATS = ("md", "csv", "html")
 
@@ -194,7 +193,13 @@ def leaderboards(
         leaderboard(group, by=by if has or not any(has_it) else None, **how)
         for group, has in zip(groups, has_it, strict=True)
     ]
-    return Boards(boards or [leaderboard([])], _reasons(groups))
+    reasons = [
+        f"Task {task_id} has more than one table, since its runs differ in {what}"
+        f" ({' and '.join(ways)}): their scores cannot be compared."
+        for (task_id, what), ways in ways_of(chain(*groups)).items()
+        if len(ways) > 1
+    ]
+    return Boards(boards or [leaderboard([])], reasons)
 
 
 def leaderboard(
@@ -269,7 +274,6 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
 
     Another score would take the place of a headline that is missing.
     """
-    known: dict[tuple[str, str], tuple[str, str]] = {}
     for report in reports:
         whose = f"The report of {report.model_id!r}"
         hashed = {one.task_id for one in report.detailed_results if one.metadata.get("task_hash")}
@@ -281,14 +285,6 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
-            for what, way in ways_of(result).items():
-                first = known.setdefault((task_id, what), (report.model_id, way))
-                if first[1] != way:
-                    raise UserError(
-                        f"Task {task_id!r} has other {what} in the report of {report.model_id!r}"
-                        f" ({way}) than in that of {first[0]!r} ({first[1]}). Evaluate both on one"
-                        " content and score them in one way."
-                    )
             name = str(about.get("headline", ""))
             if name and name not in report.task_scores.get(task_id, {}):
                 reason = said(about, "metrics", name).get("reason")
@@ -296,28 +292,20 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 raise UserError(
                     f"{whose} has no {name} of task {task_id!r}{why}, by which it is ranked."
                 )
+    for (task_id, what), ways in ways_of(reports).items():
+        if len(ways) > 1:
+            (way, model), (other, its), *_ = ways.items()
+            raise UserError(
+                f"Task {task_id!r} has other {what} in the report of {its!r} ({other}) than in that"
+                f" of {model!r} ({way}). Evaluate both on one content and score them in one way."
+            )
 
 
 def _fits(group: Sequence[BenchmarkReport], report: BenchmarkReport) -> bool:
     """Tell whether a report has a place in a table."""
-    tasks = set.intersection(*({*one.task_scores} for one in (*group, report)))
-    known = known_ways(group)
-    own = known_ways([report])
-    return bool(tasks) and all(known.get(what, way) == way for what, way in own.items())
-
-
-def _reasons(groups: Sequence[Sequence[BenchmarkReport]]) -> list[str]:
-    """Return why a task stands in more than one table."""
-    every = [known_ways(group) for group in groups]
-    reasons = []
-    for key in dict.fromkeys(key for known in every for key in known):
-        ways = list(dict.fromkeys(known[key] for known in every if key in known))
-        if len(ways) > 1:
-            reasons.append(
-                f"Task {key[0]} has more than one table, since its runs differ in {key[1]}"
-                f" ({' and '.join(ways)}): their scores cannot be compared."
-            )
-    return reasons
+    every = [*group, report]
+    shares_a_task = set.intersection(*({*one.task_scores} for one in every))
+    return bool(shares_a_task) and all(len(ways) == 1 for ways in ways_of(every).values())
 
 
 def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import EvaluationResult
-from medeval.reporting.contents import items_of, may_show_text
+from medeval.reporting.report import items_of, may_show_text
 from medeval.scoring.paired import shared_items
 
 RIGHT = ("only A", "only B", "neither", "both right")

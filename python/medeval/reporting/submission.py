@@ -19,7 +19,7 @@ from medeval.models.documents import Document, Identifier, SchemaVersion, descri
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.schemas import Row
 from medeval.models.scores import Moment, utc_now
-from medeval.reporting.contents import may_show_text
+from medeval.reporting.report import may_show_text
 
 # The keys under which models give their reasons, the first that has a text counts.
 REASONING_KEYS = ("reasoning", "chain_of_thought", "trace", "rationale")
