@@ -142,9 +142,9 @@ def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:
 
 def test_every_modality_and_region_of_a_report_can_be_asked_for_by_its_name() -> None:
     imaging = facts().imaging
-    for modality in {meaning for _, meaning in imaging.modality_keywords}:
+    for modality in {meaning for _, meaning, _ in imaging.modality_keywords}:
         assert modality in understood("Abdomen", modality, imaging)[1:], modality
-    for region in {meaning for _, meaning in imaging.region_keywords}:
+    for region in {meaning for _, meaning, _ in imaging.region_keywords}:
         assert understood(region, "CT", imaging)[0] == region
 
 

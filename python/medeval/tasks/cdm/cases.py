@@ -7,7 +7,6 @@ theirs to know, a study's list is no part of MIMIC and none of this project's.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -18,7 +17,7 @@ from typing import Any
 
 from medeval.errors import UserError, os_error_as
 from medeval.export import exported_class
-from medeval.files import sha256
+from medeval.files import read_json_lines, read_text, sha256
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.export import LINES, MAPPING, PROVENANCE
 from medeval.tasks.cdm.facts import Items, read_lab_tests
@@ -168,13 +167,7 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
             " (A to Z, no others) and begins with a letter or digit."
         )
     path = Path(place)
-    with os_error_as(f"--subset {name}: {path} cannot be read ({{why}})."):
-        data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError(f"--subset {name}: {path} is not text in UTF-8. Save it as that.") from None
-    lines = _lines(text, path)
+    lines = _lines(read_text(path), path)
     if not lines:
         raise UserError(f"--subset {name}: {path} names no case.")
     known = {case.hadm_id for case in files.cases}
@@ -184,19 +177,16 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
         more = f" It is the first of {len(unknown):,} such lines." if unknown[1:] else ""
         of = f"{len(known):,} cases in {files.folder} that have one of the four pathologies"
         raise UserError(f"{which} is none of the {of}.{more}")
-    return Subset(name, tuple(sorted(lines)), sha256_of(data))
+    return Subset(name, tuple(sorted(lines)), sha256(path))
 
 
 def _classes(path: Path) -> dict[int, list[object]]:
     """Return what a file beside the cases says of the class of each, if there is one."""
     classes: dict[int, list[object]] = {}
     try:
-        lines = filter(str.strip, path.read_text(encoding="utf-8").split("\n"))
-        for said in map(json.loads, lines):
+        for _, said in read_json_lines(path) if path.exists() else ():
             classes.setdefault(int(said["hadm_id"]), []).append(said["data_class"])
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError):
+    except (UserError, ValueError, TypeError, KeyError):
         raise UserError(f"{path} cannot be read. `{COMMAND}` writes it anew.") from None
     return classes
 

@@ -41,6 +41,8 @@ _ABBREVIATION_RATIO = 100
 Words = tuple[str, ...]
 # A place and a change, or what is done there.
 Pairs = tuple[tuple[str, str], ...]
+# A word, what it means, and whether it is the beginning of words.
+Keywords = tuple[tuple[str, str, bool], ...]
 Items = tuple[int, ...]
 
 
@@ -134,18 +136,17 @@ class ImagingFacts(_Facts):
         kinds: special kinds by their name.
         modality_phrases: words of a request in lower case, with the modality or kind they mean.
         region_phrases: words of a request in lower case, with the region they mean.
-        modality_keywords: words of examinations' names with their modality, in search order.
-        region_keywords: words of examinations' names with their region, in search order.
-        keyword_stems: the keywords that are beginnings of words.
+        modality_keywords: words of examinations' names, each with its modality and whether it is
+            the beginning of words, in search order.
+        region_keywords: words of examinations' names with their region, likewise.
     """
 
     preferences: Mapping[str, tuple[ImagingPreference, ...]]
     kinds: Mapping[str, ImagingKind]
     modality_phrases: Mapping[str, str]
     region_phrases: Mapping[str, str]
-    modality_keywords: Pairs
-    region_keywords: Pairs
-    keyword_stems: frozenset[str]
+    modality_keywords: Keywords
+    region_keywords: Keywords
 
     def worth(self, pathology: str, region: str, modality: str) -> ImagingPreference | None:
         """Return what imaging is worth for a pathology; None if it is not acceptable."""
@@ -251,14 +252,16 @@ def load_facts(root: Path | None = None) -> Facts:
     regions = [row for row in regions if row["in_specification"] == "true"]
     phrases = {row["modality"].lower(): row["modality"] for row in modalities}
     imaging["modality_phrases"] = phrases | imaging["modality_phrases"]
-    imaging["region_keywords"] = [(row["keyword"], row["region"]) for row in regions]
+    imaging["region_keywords"] = [
+        (row["keyword"], row["region"], row["is_stem"]) for row in regions
+    ]
     # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
     names = {row["region"].upper() for row in regions}
     imaging["modality_keywords"] = [
-        (row["keyword"], row["modality"]) for row in modalities if row["keyword"] not in names
+        (row["keyword"], row["modality"], row["is_stem"])
+        for row in modalities
+        if row["keyword"] not in names
     ]
-    rows = [*modalities, *regions]
-    imaging["keyword_stems"] = [row["keyword"] for row in rows if row["is_stem"] == "true"]
     # The places of a pathology's pairs are other organs to the others.
     graded = (told["correct_diagnoses"], told["gracious_diagnoses"])
     places = {name: {place for of in graded for place, _ in of.get(name, ())} for name in graded[0]}

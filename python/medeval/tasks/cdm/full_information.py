@@ -49,8 +49,8 @@ class FullInformation(CaseEpisode):
             imaging: the text of the imaging block.
         """
         case = self.case
-        labs = "\n".join(map(_lab_line, case.lab_results))
-        cultures = "\n".join(map(_culture_line, case.microbiology_events))
+        labs = "\n".join(map(_line, case.lab_results))
+        cultures = "\n".join(map(_line, case.microbiology_events))
         texts = (case.history_of_present_illness, case.physical_exams, labs, imaging, cultures)
         blocks = dict(zip(BLOCKS, texts, strict=True))
         shown = [(name, blocks[name].strip()) for name in self.order]
@@ -177,18 +177,13 @@ def report_text(report: RadiologyReport, text: str | None = None) -> str:
     return f"## {report.exam_name} ({report.modality}, {report.region})\n{body.strip()}"
 
 
-def _lab_line(lab: LabResult) -> str:
-    """Return a result with what is known of its range."""
-    kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
-    return f"- {_title(lab.test_name, kind)}: {lab.value}{reference_range(lab)}"
-
-
-def _culture_line(culture: MicrobiologyEvent) -> str:
-    """Return a culture; an organism that nobody named is unknown."""
-    title = _title(culture.test_name, culture.spec_type_desc)
-    comments = f"; {culture.comments}" if culture.comments else ""
-    return f"- {title}: {culture.organism_name or 'Unknown'}{comments}"
-
-
-def _title(name: str | None, kind: str | None) -> str:
-    return (name or "Unnamed test") + (f" [{kind}]" if kind else "")
+def _line(result: LabResult | MicrobiologyEvent) -> str:
+    """Return a result with what is known of its range; an organism that nobody named is unknown."""
+    if isinstance(result, LabResult):
+        kinds = (result.category, result.fluid)
+        found = f"{result.value}{reference_range(result)}"
+    else:
+        kinds = (result.spec_type_desc, None)
+        found = "; ".join(filter(None, [result.organism_name or "Unknown", result.comments]))
+    kind = " | ".join(filter(None, kinds))
+    return f"- {result.test_name or 'Unnamed test'}{f' [{kind}]' if kind else ''}: {found}"

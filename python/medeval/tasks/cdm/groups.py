@@ -50,10 +50,9 @@ HIDDEN = (
 def attributes_of(case: ClinicalCase) -> dict[str, str]:
     """Return the groups that a case's patient is of; the age at admission goes first."""
     person = case.demographics
-    if person is None:
-        return {"gender": UNKNOWN, "age_band": UNKNOWN}
-    age = person.age if person.age_at_admission is None else person.age_at_admission
-    return {"gender": person.gender or UNKNOWN, "age_band": age_band(age)}
+    ages = (person.age_at_admission, person.age) if person else ()
+    age = next((one for one in ages if one is not None), None)
+    return {"gender": (person.gender if person else "") or UNKNOWN, "age_band": age_band(age)}
 
 
 def subgroups(

@@ -330,8 +330,8 @@ def understood(region: str, modality: str, facts: ImagingFacts) -> Imaging:
     if kind is not None:
         found: str | None = facts.kinds[kind].modality
     else:
-        found = _meaning(words, facts.modality_phrases, facts.modality_keywords, facts)
-    return _meaning(plain(region), facts.region_phrases, facts.region_keywords, facts), found, kind
+        found = _meaning(words, facts.modality_phrases, facts.modality_keywords)
+    return _meaning(plain(region), facts.region_phrases, facts.region_keywords), found, kind
 
 
 def shows(report: RadiologyReport, asked: Imaging, facts: ImagingFacts) -> bool:
@@ -354,13 +354,11 @@ def shows(report: RadiologyReport, asked: Imaging, facts: ImagingFacts) -> bool:
 def _meaning(
     words: str,
     phrases: Mapping[str, str],
-    keywords: Iterable[tuple[str, str]] = (),
-    facts: ImagingFacts | None = None,
+    keywords: Iterable[tuple[str, str, bool]] = (),
 ) -> str | None:
     """Return the meaning of the longest phrase in some words, else that of the first keyword."""
     found = [phrase for phrase in phrases if holds(words, phrase)]
     if found:
         return phrases[max(found, key=len)]
-    stems = facts.keyword_stems if facts is not None else ()
-    held = (means for word, means in keywords if holds(words, word, is_stem=word in stems))
+    held = (means for word, means, is_stem in keywords if holds(words, word, is_stem=is_stem))
     return next(held, None)
