@@ -107,12 +107,12 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
 def ours(name: str, folder: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
     from medeval.scoring.resample import score, summarise
-    from medeval.tasks.mimic3.metrics import KINDS
+    from medeval.tasks.mimic3.metrics import PUBLISHED
     from medeval.tasks.mimic3.task import TASKS
 
     truth, prediction = load(folder)
     (kind,) = (task.kind for task in TASKS if task.short == name)
-    statistic = KINDS[kind].published(truth, prediction)
+    statistic = PUBLISHED[kind](truth, prediction)
     scores = score(statistic, SIZES[name]["resamples"], RANDOM_SEED)
     found = {key: vars(summary) for key, summary in summarise(scores).items()}
     (Path(folder) / "ours.json").write_text(json.dumps(found), encoding="utf-8")

@@ -33,8 +33,7 @@ from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import DRAWS, LEVEL, Interval
 from medeval.reporting.report import LINE_CELLS, Line, said, task_lines
 from medeval.scoring.binary import ratio
-from medeval.scoring.compare import Difference, Verdict, corrected
-from medeval.scoring.paired import RATIOS, paired_differences
+from medeval.scoring.compare import RATIOS, Difference, Verdict, corrected, paired_differences
 from medeval.scoring.resample import Floats, draw_bins
 from medeval.scoring.table import distinct_rows, percentiles
 

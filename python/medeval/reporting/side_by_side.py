@@ -8,7 +8,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.models.benchmark_report import EvaluationResult
 from medeval.reporting.report import items_of, may_show_text
-from medeval.scoring.paired import shared_items
+from medeval.scoring.compare import shared_items
 
 RIGHT = ("only A", "only B", "neither", "both right")
 # Where scores are no 0 or 1, the higher one is told.

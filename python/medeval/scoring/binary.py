@@ -1,4 +1,4 @@
-"""Metrics of a binary outcome, the ranking they depend on, calibration, and DeLong's test.
+"""Metrics of a binary outcome, the ranking they depend on, calibration, and tests of two systems.
 
 Sorted from high to low score, a ROC or precision-recall curve only moves in a way that matters
 where a positive comes. So each distinct score with a positive is a step, with three counts: its
@@ -11,6 +11,9 @@ X. Sun and W. Xu, IEEE Signal Processing Letters 21 (2014) 1389-1393. The placem
 whole numbers (twice the count of rows that a row outranks, a tie being one) until the last
 division, so that equal rankings give a variance of exactly zero. Rows are taken as independent;
 where one patient has many rows, the test is too sure.
+
+Right and wrong answers are compared by McNemar's test (Psychometrika 12 (1947) 153-157) in its
+exact form, the two-sided binomial test on the discordant answers. It takes rows as independent.
 """
 
 from __future__ import annotations
@@ -384,3 +387,25 @@ def _placements(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Fl
     above = 2 * (ranks[positive] - rankdata(scores[positive]))
     below = 2 * (ranks[~positive] - rankdata(scores[~positive]))
     return above, 2 * int(positive.sum()) - below
+
+
+def mcnemar(first: ArrayLike, second: ArrayLike) -> dict[str, Any]:
+    """Test whether two are right equally often.
+
+    Args:
+        first: for each question, whether the first answered right.
+        second: the same for the second.
+
+    Returns:
+        How many questions were answered right by whom, and the two-sided `p_value`, which is 1
+        where no answer is discordant.
+    """
+    from scipy.stats import binomtest  # slow to load
+
+    a, b = (np.asarray(right, dtype=np.bool_) for right in (first, second))
+    names = ("both_right", "only_first", "only_second", "both_wrong")
+    right = (a & b, a & ~b, b & ~a, ~a & ~b)
+    found: dict[str, Any] = {name: int(one.sum()) for name, one in zip(names, right, strict=True)}
+    discordant = found["only_first"] + found["only_second"]
+    p_value = float(binomtest(found["only_first"], discordant).pvalue) if discordant else 1.0
+    return {**found, "p_value": p_value}

@@ -18,29 +18,30 @@ correction is over all of it. A difference that is not significant after the cor
 to be zero: the two cannot be told apart on these data. Resamples of very few rows are too much
 alike, and would call any difference significant: a metric has no p value where it rests on so few
 independent units that even the sign test, with all of them on one side, could not be significant.
-
-Right and wrong answers are compared by McNemar's test (Psychometrika 12 (1947) 153-157) in its
-exact form, the two-sided binomial test on the discordant answers. It takes rows as independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from medeval.errors import UserError
+from medeval.models.benchmark_report import GOLD, EvaluationResult
 from medeval.models.scores import LEVEL
 from medeval.scoring.binary import ratio
 from medeval.scoring.resample import Floats, Scores, draw_rows
 from medeval.scoring.table import percentiles
 
+# In the metadata of a result: numerator and denominator of each item, of metrics that are the ratio
+# of their sums.
+RATIOS = "item_ratios"
 BATCH = 256
 
 # Equal in exact arithmetic, apart by rounding: relative to the values, absolute below 1.
@@ -101,28 +102,6 @@ class Difference:
     verdict: Verdict = Verdict.UNDEFINED
     reason: str | None = None
     level: float = LEVEL
-
-
-def mcnemar(first: ArrayLike, second: ArrayLike) -> dict[str, Any]:
-    """Test whether two are right equally often.
-
-    Args:
-        first: for each question, whether the first answered right.
-        second: the same for the second.
-
-    Returns:
-        How many questions were answered right by whom, and the two-sided `p_value`, which is 1
-        where no answer is discordant.
-    """
-    from scipy.stats import binomtest  # type: ignore[import-untyped]  # slow to load
-
-    a, b = (np.asarray(right, dtype=np.bool_) for right in (first, second))
-    names = ("both_right", "only_first", "only_second", "both_wrong")
-    right = (a & b, a & ~b, b & ~a, ~a & ~b)
-    found: dict[str, Any] = {name: int(one.sum()) for name, one in zip(names, right, strict=True)}
-    discordant = found["only_first"] + found["only_second"]
-    p_value = float(binomtest(found["only_first"], discordant).pvalue) if discordant else 1.0
-    return {**found, "p_value": p_value}
 
 
 def compare(
@@ -219,6 +198,67 @@ def paired_difference(
         "", "", metric, value, other, difference, low, high, p_value,
         n=n or len(pairs), direction=direction,
     )  # fmt: skip
+
+
+def shared_items(first: EvaluationResult, second: EvaluationResult) -> list[tuple[int, int]]:
+    """Return the places of each item in both results, in the order of the first.
+
+    What is called alike and comes several times, as samples do, is joined by its number.
+    """
+    places = []
+    for result in (first, second):
+        numbers = defaultdict[str, Iterator[int]](count)
+        ids = enumerate(result.item_ids())
+        places.append({(name, next(numbers[name])): place for place, name in ids})
+    one, two = places
+    return [(place, two[key]) for key, place in one.items() if key in two]
+
+
+def paired_differences(
+    first: EvaluationResult,
+    second: EvaluationResult,
+    draws: int,
+    seed: int,
+    directions: Mapping[str, str] | None = None,
+    metrics: Collection[str] | None = None,
+) -> list[Difference]:
+    """Compare means and ratios of item scores of two results, on the same resamples of the items.
+
+    Args:
+        first: of one run.
+        second: of another.
+        draws: how many resamples.
+        seed: of these.
+        directions: which way metrics are better that are no score: `lower` or `neither`.
+        metrics: some of the metrics; None takes all.
+
+    Raises:
+        UserError: the results have no item in common, or other gold answers to items that are
+            called alike.
+    """
+    one, two = _ratios(first), _ratios(second)
+    places = shared_items(first, second)
+    gold, other = (result.metadata.get(GOLD) or () for result in (first, second))
+    if gold and other and any(gold[here] != other[there] for here, there in places):
+        raise UserError("The runs are of other data: the same items have other gold answers.")
+    drawn: dict[str, Any] = {"draws": draws, "seed": seed}
+    return [
+        paired_difference(
+            name,
+            [one[name][place] for place, _ in places],
+            [two[name][place] for _, place in places],
+            direction=(directions or {}).get(name, "higher"),
+            **drawn,
+        )
+        for name in one
+        if name in two and name in (metrics or one)
+    ]
+
+
+def _ratios(result: EvaluationResult) -> dict[str, Sequence[Any]]:
+    """Return numerator and denominator of each item by metric."""
+    means = {name: of_means(scores) for name, scores in (result.item_scores or {}).items()}
+    return {**means, **(result.metadata.get(RATIOS) or {})}
 
 
 def of_means(scores: Iterable[float | None]) -> list[tuple[float, float] | None]:

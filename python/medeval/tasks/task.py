@@ -409,7 +409,7 @@ class AskedTask(Task, ABC):
             UserError: a folder holds no run of this task with these data, or items that are called
                 alike have other gold answers.
         """
-        from medeval.scoring.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.compare import paired_differences  # numpy is slow to load
 
         plain = replace(method, n_iters=0, groupings=(), show_text=True)
         one, two = self.compared_result(first, plain), other.compared_result(second, plain)

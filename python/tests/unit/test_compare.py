@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from tables import refused, table
 
 from medeval.models.benchmark_report import GOLD, EvaluationResult
-from medeval.scoring.binary import Binary, delong_test
+from medeval.scoring.binary import Binary, delong_test, mcnemar
 from medeval.scoring.compare import (
     Difference,
     Verdict,
@@ -27,12 +27,11 @@ from medeval.scoring.compare import (
     corrected,
     holm,
     least_resamples,
-    mcnemar,
     of_means,
     paired_difference,
+    paired_differences,
     sentence,
 )
-from medeval.scoring.paired import paired_differences
 from medeval.scoring.resample import Scores, score
 
 NAN = math.nan

@@ -7,7 +7,7 @@ The same seed and the same clusters draw the same resamples for all, so the furt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,6 +131,8 @@ class Phenotyping(Statistic):
         matrices: what turns row counts into the bins of each ranking, shape (bins, n): how many
             pairs of a row are in a bin.
     """
+
+    names = (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1)))
 
     def __init__(self, truth: ArrayLike, prediction: ArrayLike, *, strict: bool = False) -> None:
         """Sort each label and the pooled pairs once.
@@ -280,26 +282,10 @@ class ExtraPhenotyping(Statistic):
         return values[:, [0, 1, 3]] / len(self.by_label)
 
 
-class Kind(NamedTuple):
-    """How tasks of a kind are scored.
-
-    Attributes:
-        published: computes the published metrics of truth and predictions.
-        further: computes the further ones.
-        metrics: the published ones, in their order.
-    """
-
-    published: Callable[..., Statistic]
-    further: Callable[..., Statistic]
-    metrics: tuple[str, ...]
-
-
-_LABELS = (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1)))
-KINDS = {
-    "binary": Kind(Binary, ExtraBinary, binary.NAMES),
-    "hours": Kind(LengthOfStay, FixedKappa, LengthOfStay.names),
-    "labels": Kind(Phenotyping, ExtraPhenotyping, _LABELS),
-}
+# What computes the published metrics of truth and predictions, by kind of task, and the further
+# ones. Each names its metrics in their order.
+PUBLISHED: dict[str, Any] = {"binary": Binary, "hours": LengthOfStay, "labels": Phenotyping}
+FURTHER: dict[str, Any] = {"binary": ExtraBinary, "hours": FixedKappa, "labels": ExtraPhenotyping}
 
 
 def evaluate(
@@ -315,7 +301,7 @@ def evaluate(
         curves: of a binary outcome, which are told of each resample; None for none.
     """
     options, data = method.chosen(IcuScoreOptions), (joined.truth, joined.prediction)
-    plain, further, _ = KINDS[task.kind]
+    plain, further = PUBLISHED[task.kind], FURTHER[task.kind]
     published = plain(*data, strict=options.strict_nan)
     if curves is not None and isinstance(published, Binary):
         published.watch = curves.add

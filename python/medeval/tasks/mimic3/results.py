@@ -17,7 +17,7 @@ from medeval.errors import UserError
 from medeval.models.plots import PLOTS, Plot, ends_of
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring import compare
-from medeval.scoring.binary import delong_test
+from medeval.scoring.binary import delong_test, mcnemar
 from medeval.scoring.curves import Curves, calibration_plot, confusion_cells
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
@@ -26,9 +26,9 @@ from medeval.tasks.mimic3.groups import divided
 from medeval.tasks.mimic3.metrics import (
     BINS,
     DIRECTIONS,
-    KINDS,
     LABEL_METRIC,
     LOWER_IS_BETTER,
+    PUBLISHED,
     LengthOfStay,
     evaluate,
 )
@@ -61,7 +61,7 @@ def scored(
         method: resamples and groups.
     """
     options, n_iters = method.chosen(IcuScoreOptions), method.n_iters
-    n, own = len(joined.stays), KINDS[task.kind].metrics
+    n, own = len(joined.stays), PUBLISHED[task.kind].names
     bare_nan = options.peer_layout or options.strict_nan
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
@@ -284,7 +284,7 @@ def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
     Raises:
         UserError: the task has no such metric.
     """
-    every = {name.casefold(): name for name in KINDS[task.kind].metrics}
+    every = {name.casefold(): name for name in PUBLISHED[task.kind].names}
     keys = {name.strip().casefold(): name for name in wanted}
     if unknown := [repr(name) for key, name in keys.items() if key not in every]:
         there = ", ".join(every.values())
@@ -296,11 +296,11 @@ def compared(
     task: type[IcuTask], truth: Rows, predicted: Predicted, metrics: Sequence[str], method: Method
 ) -> Comparison:
     """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
-    every, threshold = KINDS[task.kind].metrics, method.chosen(IcuScoreOptions).threshold
+    every, threshold = PUBLISHED[task.kind].names, method.chosen(IcuScoreOptions).threshold
     rows, *_ = predicted.values()
     n_iters, seed, scores = method.n_iters, method.seed, {}
     for name, joined in predicted.items():
-        statistic = KINDS[task.kind].published(joined.truth, joined.prediction)
+        statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
         with progress(name, lambda: n_iters) as advance:
             scores[name] = score(statistic, n_iters, seed, rows.clusters, progress=advance)
     truths = rows.truth.reshape(len(rows.stays), -1).T
@@ -326,7 +326,7 @@ def compared(
         right = {name: (one[0] > threshold) == (truths[0] == 1) for name, one in columns.items()}
         accuracy = f"accuracy at threshold {threshold:g}"
         answers = compare.family(
-            {(*pair, accuracy): compare.mcnemar(*(right[name] for name in pair)) for pair in pairs}
+            {(*pair, accuracy): mcnemar(*(right[name] for name in pair)) for pair in pairs}
         )
         for entry in answers:
             entry |= {"threshold": threshold, "sentence": compare.answer_sentence(entry)}
@@ -391,7 +391,7 @@ def independent_units(
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
 
-    every = KINDS[task.kind].metrics
+    every = PUBLISHED[task.kind].names
     units = dict.fromkeys(every, count(np.ones(truths.shape[1], dtype=np.bool_)))
     if task.kind == "hours":
         return units

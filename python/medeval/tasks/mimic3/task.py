@@ -189,7 +189,7 @@ class IcuTask(Task):
         """See `Task`: the truth must score best, the same for all rows like chance."""
         import numpy as np
 
-        from medeval.tasks.mimic3.metrics import KINDS, LOWER_IS_BETTER
+        from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, PUBLISHED
 
         with open_built(FLOOR, None, as_built=as_built) as warehouse:
             truth = cls.listed_rows(warehouse).truth
@@ -209,7 +209,7 @@ class IcuTask(Task):
         wrong = [
             f"{one} {got:g}" for one, (got, most) in best.items() if abs(got - most) > ROUNDING
         ]
-        metrics = KINDS[cls.kind].metrics
+        metrics = PUBLISHED[cls.kind].names
         told = ", ".join(wrong) or f"{len(best)} of {len(metrics)} metrics are defined"
         yield Check("the truth must score the best value of each metric", not wrong, told)
         headline = metrics[0]
@@ -239,14 +239,14 @@ class IcuTask(Task):
         import numpy as np
 
         from medeval.scoring.resample import score, summarise
-        from medeval.tasks.mimic3.metrics import KINDS
+        from medeval.tasks.mimic3.metrics import PUBLISHED
         from medeval.tasks.mimic3.results import interval_of
 
         # As `read_rows` has it: the published program reads hours as single floats.
         truth = np.asarray(y_true, dtype=np.float32 if cls.kind == "hours" else None)
         clusters = None if stays is None else np.unique(np.asarray(stays), return_inverse=True)[1]
         try:
-            statistic = KINDS[cls.kind].published(truth, y_pred)
+            statistic = PUBLISHED[cls.kind](truth, y_pred)
             draws = cls.N_ITERS if n_iters is None else n_iters
             found = summarise(score(statistic, draws, seed, clusters))
         except ValueError as error:

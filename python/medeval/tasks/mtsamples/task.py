@@ -283,7 +283,7 @@ class MtsamplesTask(JudgedTask):
                 f"{first} and {second} were judged by other judges, or otherwise. Have both judged"
                 " alike: `python -m medeval judge`."
             )
-        from medeval.scoring.paired import paired_differences  # numpy is slow to load
+        from medeval.scoring.compare import paired_differences  # numpy is slow to load
 
         return paired_differences(scored[0], scored[1], method.n_iters, method.seed)
 

@@ -21,8 +21,7 @@ from pydantic import ValidationError
 from medeval.errors import UserError
 from medeval.models.documents import described
 from medeval.models.scores import Interval
-from medeval.scoring.compare import Difference, of_means, paired_difference
-from medeval.scoring.paired import RATIOS
+from medeval.scoring.compare import RATIOS, Difference, of_means, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
 from medeval.tasks.for_reports import hide_small_groups, shows_text, task_score
