@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -34,6 +35,7 @@ from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import number_in
 from medeval.models.text_files import rows_from_csv
+from medeval.scoring.binary import ratio
 from medeval.scoring.resample import Floats
 from medeval.scoring.table import row_weights, sampled_interval
 from medeval.text import sha256_of
@@ -51,8 +53,8 @@ REWARD = "reward"
 Answer = tuple[str, int]
 # Means of several scores that are equal may differ in their last digit.
 ROUNDING = 1e-9
-# What is left of a variance that is 0 after it was calculated with floats.
-_NOTHING = 1e-12
+# NaN where the divisor is what is left of a variance that is 0 after it was calculated with floats.
+_ratio = partial(ratio, least=1e-12)
 
 
 def agreement(results: JudgingResults) -> list[dict[str, Any]]:
@@ -194,13 +196,6 @@ def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
     spread = count * (totals * middles**2).sum(axis=1) - (totals * middles).sum(axis=1) ** 2
     is_varied = (totals > 0).sum(axis=1) >= 2
     return np.where(is_varied, 1 - _ratio(observed * (count - 1), 2 * spread), np.nan)
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Return a ratio; NaN where the whole is nothing."""
-    ratios = np.full(part.shape, np.nan)
-    np.divide(part, whole, out=ratios, where=np.abs(whole) > _NOTHING)
-    return ratios
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.text_files import table_for_spreadsheets, write_text
-from medeval.reporting.entries import (
-    SENTENCE,
-    Compare,
-    Entry,
-    direction_of,
-    facts_of,
-    hashes_of,
-    names_of,
-    shared_letters,
-    ways_of,
-)
+from medeval.reporting import entries
 from medeval.reporting.report import LINE_CELLS, Line, format_named, page, said
 
 FORMATS = ("md", "csv", "html")
@@ -196,7 +186,7 @@ def leaderboards(
     reasons = [
         f"Task {task_id} has more than one table, since its runs differ in {what}"
         f" ({' and '.join(ways)}): their scores cannot be compared."
-        for (task_id, what), ways in ways_of(chain(*groups)).items()
+        for (task_id, what), ways in entries.ways_of(chain(*groups)).items()
         if len(ways) > 1
     ]
     return Boards(boards or [leaderboard([])], reasons)
@@ -207,7 +197,7 @@ def leaderboard(
     *,
     by: str | None = None,
     seed: int = 0,
-    compare: Compare | None = None,
+    compare: entries.Compare | None = None,
 ) -> Leaderboard:
     """Set reports side by side.
 
@@ -228,44 +218,44 @@ def leaderboard(
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
     _check(reports)
-    entries = [Entry(report) for report in reports]
-    columns = _columns(entries)
+    runs = [entries.Entry(report) for report in reports]
+    columns = _columns(runs)
     if not columns:
         raise UserError("The reports have no score of any task in common.")
     # The combined score, else what all tasks name as their headline, else the first.
     results = [one for report in reports for one in report.detailed_results]
     headlines = {str(one.metadata.get("headline", "")) for one in results}
-    usual = [str(entries[0].combined.get("name")), *(headlines if len(headlines) == 1 else ())]
+    usual = [str(runs[0].combined.get("name")), *(headlines if len(headlines) == 1 else ())]
     ranking = by or next((name for name in usual if name in columns), next(iter(columns)))
     if ranking not in columns:
         raise UserError(f"Not all reports have {ranking!r}. They share {', '.join(columns)}.")
     columns = {ranking: columns[ranking], **columns}
-    directions = {name: direction_of(results, name) for name in columns}
+    directions = {name: entries.direction_of(results, name) for name in columns}
     directions[ranking] = directions[ranking] or "higher"
     sign = 1 if directions[ranking] == "lower" else -1
     of_tasks = columns[ranking]
-    cells = [{name: entry.cell(name, columns[name]) for name in columns} for entry in entries]
+    cells = [{name: entry.cell(name, columns[name]) for name in columns} for entry in runs]
     named = sorted(
-        zip(names_of(reports), entries, cells, strict=True),
+        zip(entries.names_of(reports), runs, cells, strict=True),
         key=lambda one: (sign * (one[2][ranking].value or 0.0), one[0]),
     )
     values = [own[ranking].value for *_, own in named]
     by_name, how = {name: entry for name, entry, _ in named}, (of_tasks, directions[ranking])
-    letters, why = shared_letters(by_name, ranking, *how, seed=seed, compare=compare)
+    letters, why = entries.shared_letters(by_name, ranking, *how, seed=seed, compare=compare)
     rows = [
         Row(
             values.index(own[ranking].value) + 1,
             *(name, own, {task_id: entry.cell(ranking, [task_id]) for task_id in of_tasks}),
             letters=letters.get(name, ""),
-            **facts_of(entry.report),
+            **entries.facts_of(entry.report),
         )
         for name, entry, own in named
     ]
-    notes = [*([SENTENCE] if letters else []), *why, *_notes(entries, columns, rows)]
+    notes = [*([entries.SENTENCE] if letters else []), *why, *_notes(runs, columns, rows)]
     return Leaderboard(
         *(ranking, columns, rows, notes),
         {name: one for name, one in directions.items() if one},
-        hashes_of(reports, {task_id for tasks in columns.values() for task_id in tasks}),
+        entries.hashes_of(reports, {task_id for tasks in columns.values() for task_id in tasks}),
     )
 
 
@@ -292,7 +282,7 @@ def _check(reports: Sequence[BenchmarkReport]) -> None:
                 raise UserError(
                     f"{whose} has no {name} of task {task_id!r}{why}, by which it is ranked."
                 )
-    for (task_id, what), ways in ways_of(reports).items():
+    for (task_id, what), ways in entries.ways_of(reports).items():
         if len(ways) > 1:
             (way, model), (other, its), *_ = ways.items()
             raise UserError(
@@ -305,7 +295,7 @@ def _fits(group: Sequence[BenchmarkReport], report: BenchmarkReport) -> bool:
     """Tell whether a report has a place in a table."""
     every = [*group, report]
     shares_a_task = set.intersection(*({*one.task_scores} for one in every))
-    return bool(shares_a_task) and all(len(ways) == 1 for ways in ways_of(every).values())
+    return bool(shares_a_task) and all(len(ways) == 1 for ways in entries.ways_of(every).values())
 
 
 def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object]:
@@ -320,28 +310,28 @@ def _csv_row(board: Leaderboard, row: Row, name: str, cell: Line) -> list[object
     ]
 
 
-def _columns(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    first, columns = entries[0], dict[str, list[str]]()
+def _columns(runs: Sequence[entries.Entry]) -> dict[str, list[str]]:
+    first, columns = runs[0], dict[str, list[str]]()
     for task_id, scores in first.report.task_scores.items():
         for name in scores:
             if all(
                 name in entry.report.task_scores.get(task_id, {})
                 and entry.parts(task_id, name) == first.parts(task_id, name)
-                for entry in entries
+                for entry in runs
             ):
                 columns.setdefault(name, []).append(task_id)
     return {name: columns[name] for name in first.report.overall_scores if name in columns}
 
 
 def _notes(
-    entries: Sequence[Entry], columns: Mapping[str, Sequence[str]], rows: Sequence[Row]
+    runs: Sequence[entries.Entry], columns: Mapping[str, Sequence[str]], rows: Sequence[Row]
 ) -> list[str]:
     notes = [
         "Each score is a mean over the same tasks for all models. Intervals speak of other items of"
         " these tasks. That two overlap or do not is no test of a difference."
     ]
     used = {task_id for tasks in columns.values() for task_id in tasks}
-    every = {task_id for entry in entries for task_id in entry.report.task_scores}
+    every = {task_id for entry in runs for task_id in entry.report.task_scores}
     if left_out := sorted(every - used):
         notes.append(f"Left out, as not all models have scores: {', '.join(left_out)}.")
     # Models may have scores of different items.
@@ -352,7 +342,7 @@ def _notes(
         for name, cell in row.cells.items()
         if cell.n_undefined
     ]
-    versions = sorted({str(entry.report.metadata.get("medeval_version")) for entry in entries})
+    versions = sorted({str(entry.report.metadata.get("medeval_version")) for entry in runs})
     if len(versions) > 1:
         notes.append(f"Scored by different versions of medeval: {', '.join(versions)}.")
     return notes

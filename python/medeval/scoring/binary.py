@@ -194,13 +194,13 @@ def precision(true: Floats, false: Floats) -> Floats:
     return shares
 
 
-def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
-    """Divide; NaN where the divisor is 0."""
+def ratio(numerator: ArrayLike, denominator: ArrayLike, least: float = 0.0) -> Floats:
+    """Divide; NaN where the divisor is 0, or no larger than what is left of 0 after rounding."""
     top, bottom = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
     divided: Floats = np.full(bottom.shape, np.nan)
-    np.divide(top, bottom, out=divided, where=bottom != 0)
+    np.divide(top, bottom, out=divided, where=np.abs(bottom) > least)
     return divided
 
 

@@ -171,8 +171,7 @@ class CdmTask(AskedTask):
         options = self.options
         how: dict[str, Any] = {"permute": options.permute, "seed": options.permute_seed}
         if self.is_conversation:
-            how = {name: getattr(options, name) for name in TOOLS_OPTIONS}
-            how |= {"tools": list(options.tools), "tools_version": 2}
+            how = {**options.model_dump(mode="json", include={*TOOLS_OPTIONS}), "tools_version": 2}
         settings = {
             "mode": options.mode,
             **how,

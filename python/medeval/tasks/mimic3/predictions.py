@@ -85,13 +85,10 @@ def read_file(task: type[IcuTask], path: Path, *, is_listfile: bool = False) -> 
     """Read the rows of a file; see `read_rows`.
 
     Raises:
-        UserError: also if there is no such file, or it cannot be read.
+        UserError: also if it cannot be read.
     """
     with os_error_as(f"Cannot read {path}: {{why}}."):
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            raise UserError(f"There is no file {path}.") from None
+        data = path.read_bytes()
     return read_rows(task, str(path), data, is_listfile=is_listfile)
 
 

@@ -22,16 +22,8 @@ from medeval.scoring.curves import Curves, calibration_plot, confusion_cells
 from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.scoring.table import ScoreTable, result_fields
 from medeval.tasks.for_reports import task_score
+from medeval.tasks.mimic3 import metrics as icu
 from medeval.tasks.mimic3.groups import divided
-from medeval.tasks.mimic3.metrics import (
-    BINS,
-    DIRECTIONS,
-    LABEL_METRIC,
-    LOWER_IS_BETTER,
-    PUBLISHED,
-    LengthOfStay,
-    evaluate,
-)
 from medeval.tasks.mimic3.predictions import Rows, counted
 from medeval.tasks.mimic3.task import LAYOUT, IcuScoreOptions, IcuTask
 from medeval.tasks.task import Comparison, Method, TaskScore
@@ -61,7 +53,7 @@ def scored(
         method: resamples and groups.
     """
     options, n_iters = method.chosen(IcuScoreOptions), method.n_iters
-    n, own = len(joined.stays), PUBLISHED[task.kind].names
+    n, own = len(joined.stays), icu.PUBLISHED[task.kind].names
     bare_nan = options.peer_layout or options.strict_nan
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
@@ -77,7 +69,7 @@ def scored(
 
     is_binary, of_rows = task.kind == "binary", (joined.truth, joined.prediction, joined.stays)
     curves = Curves(*of_rows, method.min_cell) if is_binary else None
-    metrics = evaluate(task, joined, method, task.name, curves)
+    metrics = icu.evaluate(task, joined, method, task.name, curves)
     gaps = undefined(metrics, n_iters)
     warnings = [*joined.warnings, *undefined_sentences(gaps, n_iters, options.strict_nan)]
     subgroups: dict[str, dict[str, Any]] = {}
@@ -88,7 +80,7 @@ def scored(
             found: dict[str, MetricSummary] = {}
             content: dict[str, Any] = {**told, "metrics": None}
             if told["suppressed"] is None:
-                every = evaluate(task, part, method, f"{grouping} {name}")
+                every = icu.evaluate(task, part, method, f"{grouping} {name}")
                 found = {metric: one for metric, one in every.items() if metric not in hidden}
                 content |= {"metrics": entries(found), "undefined": undefined(found, n_iters)}
             subgroups[grouping][name] = content | ({"suppressed_metrics": hidden} if hidden else {})
@@ -122,7 +114,7 @@ def scored(
         "n": dict.fromkeys(metrics, n),
         "about_metrics": {
             **{name: {"label": label} for name, label in names.items()},
-            **{name: {"direction": how} for name, how in DIRECTIONS.items() if name in metrics},
+            **{name: {"direction": how} for name, how in icu.DIRECTIONS.items() if name in metrics},
         },
         # Undefined resamples are counted in the intervals; no row has a score of its own.
         "undefined": {
@@ -168,13 +160,13 @@ def _plots_of(
             note = " ".join([*filter(None, [calibration.note]), *alike])
             yield calibration.model_copy(update={"note": note})
     elif task.kind == "labels":
-        single = [intervals[name] for name in intervals if name.startswith(LABEL_METRIC)]
+        single = [intervals[name] for name in intervals if name.startswith(icu.LABEL_METRIC)]
         told, values = LAYOUT["plots"]["labels"], [one.value for one in single]
         yield Plot(**told, **ends_of(single), y=values, labels=list(joined.columns))
     else:
-        cells = LengthOfStay(joined.truth, joined.prediction).cells.astype(int)
-        found, note = confusion_cells(cells, joined.stays, len(BINS), method.min_cell)
-        yield Plot(**LAYOUT["plots"]["hours"], labels=BINS, cells=found, note=note)
+        cells = icu.LengthOfStay(joined.truth, joined.prediction).cells.astype(int)
+        found, note = confusion_cells(cells, joined.stays, len(icu.BINS), method.min_cell)
+        yield Plot(**LAYOUT["plots"]["hours"], labels=icu.BINS, cells=found, note=note)
 
 
 def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
@@ -242,7 +234,7 @@ def label_names(columns: Sequence[str]) -> dict[str, str]:
     numbered = list(enumerate(columns, start=1))
     if len(columns) == 1 or all(name == f"label_{number}" for number, name in numbered):
         return {}
-    return {f"{LABEL_METRIC}{number}": f"{number} {name}" for number, name in numbered}
+    return {f"{icu.LABEL_METRIC}{number}": f"{number} {name}" for number, name in numbered}
 
 
 def undefined(metrics: Metrics, n_iters: int) -> dict[str, dict[str, Any]]:
@@ -284,7 +276,7 @@ def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
     Raises:
         UserError: the task has no such metric.
     """
-    every = {name.casefold(): name for name in PUBLISHED[task.kind].names}
+    every = {name.casefold(): name for name in icu.PUBLISHED[task.kind].names}
     keys = {name.strip().casefold(): name for name in wanted}
     if unknown := [repr(name) for key, name in keys.items() if key not in every]:
         there = ", ".join(every.values())
@@ -296,16 +288,16 @@ def compared(
     task: type[IcuTask], truth: Rows, predicted: Predicted, metrics: Sequence[str], method: Method
 ) -> Comparison:
     """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
-    every, threshold = PUBLISHED[task.kind].names, method.chosen(IcuScoreOptions).threshold
+    every, threshold = icu.PUBLISHED[task.kind].names, method.chosen(IcuScoreOptions).threshold
     rows, *_ = predicted.values()
     n_iters, seed, scores = method.n_iters, method.seed, {}
     for name, joined in predicted.items():
-        statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
+        statistic = icu.PUBLISHED[task.kind](joined.truth, joined.prediction)
         with progress(name, lambda: n_iters) as advance:
             scores[name] = score(statistic, n_iters, seed, rows.clusters, progress=advance)
     truths = rows.truth.reshape(len(rows.stays), -1).T
     units = independent_units(task, truths, rows.clusters)
-    differences = compare.compare(scores, metrics, units=units, lower_is_better=LOWER_IS_BETTER)
+    differences = compare.compare(scores, metrics, units=units, lower_is_better=icu.LOWER_IS_BETTER)
 
     pairs = list(combinations(predicted, 2))
     columns = {
@@ -391,7 +383,7 @@ def independent_units(
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
 
-    every = PUBLISHED[task.kind].names
+    every = icu.PUBLISHED[task.kind].names
     units = dict.fromkeys(every, count(np.ones(truths.shape[1], dtype=np.bool_)))
     if task.kind == "hours":
         return units
