@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from medeval.files import toml_beside
 from medeval.models.clinical_case import ClinicalCase
 from medeval.models.scores import LEVEL, Interval
 from medeval.scoring.compare import holm
@@ -40,11 +41,7 @@ if TYPE_CHECKING:
 
 NOT_ASKED = "not_asked"
 N_PERMUTATIONS = 9999
-# The same of all groups, for which of them is small is not told.
-HIDDEN = (
-    "hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so few"
-    " could be worked out from it"
-)
+SAID = toml_beside(__file__, "data/said.toml")
 
 
 def attributes_of(case: ClinicalCase) -> dict[str, str]:
@@ -91,7 +88,7 @@ def subgroups(
         hide = hidden([cell.total() for cell in sizes], sizes, method.min_cell)
         groups, known = [], []
         for (group, of), is_hidden in zip(members.items(), hide or (), strict=False):
-            why = HIDDEN.format(min_cell=method.min_cell) if is_hidden else None
+            why = SAID["group"].format(method.min_cell) if is_hidden else None
             scored = {} if is_hidden else means([one.score for one in of], scores, method)
             n = None if is_hidden else len(of)
             groups.append({"name": group, "n": n, "suppressed": why, "scores": scored})
@@ -189,22 +186,16 @@ def _interval(mean: Mapping[str, Any]) -> Interval:
 
 def gap_sentences(found: Mapping[str, Any]) -> Iterator[str]:
     """Say where groups are hidden, and which gaps are more than chance."""
-    few = f"fewer than {found['min_cell']} cases, in all or of one pathology (--min-cell)"
+    few = SAID["few"].format(found["min_cell"])
     for name, grouping in found["attributes"].items():
         groups = grouping["groups"]
-        n_hidden = sum(group["suppressed"] is not None for group in groups)
-        which = f"{n_hidden} of {len(groups)} groups are hidden, since one of them has {few}"
-        if not groups:
-            yield f"By {name} nothing can be told, for it would tell of {few}."
-        elif n_hidden:
-            yield f"By {name}, {which}, or such a one could be worked out from it."
+        hide = sum(group["suppressed"] is not None for group in groups)
+        if hide or not groups:
+            told = SAID["hidden" if groups else "nothing"]
+            yield told.format(name=name, hidden=hide, groups=len(groups), few=few)
     for name, gap, between in _gaps(found):
         if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL:
-            yield (
-                f"{gap['score']} differs by {name}: {between} is {gap['gap']:+.3f}, where their"
-                f" pathologies alone would make {gap['expected_gap']:+.3f}"
-                f" (p = {gap['p_holm']:.4f} after Holm)."
-            )
+            yield SAID["gap"].format(name=name, between=between, **gap)
 
 
 def gap_table(found: Mapping[str, Any]) -> Table:
@@ -249,16 +240,12 @@ def subset_scores(
             (subset.name, name, *cells(scores[name]), str(len(its)))
             for name in sorted(scores, key=lambda name: name != DIAGNOSIS)
         ]
-        not_asked = sum(one.failure == NOT_ASKED for one in its)
-        not_in_run = len(subset.hadm_ids) - len(its)
-        for n, rest in (
-            (not_in_run, "are not in this run; its values are of the others only"),
-            (not_asked, "were never asked and count as failed"),
-        ):
-            of = f"{n:,} of its {len(subset.hadm_ids):,} cases"
-            told += [f"subset {subset.name}: {of} {rest}."] if n else []
+        of = len(subset.hadm_ids)
         counts = {"n": len(its), "n_failed": sum(one.score is None for one in its)}
-        counts |= {"not_asked": not_asked, "not_in_run": not_in_run}
+        counts["not_asked"] = sum(one.failure == NOT_ASKED for one in its)
+        counts["not_in_run"] = of - len(its)
+        missing = [(name, counts[name]) for name in ("not_in_run", "not_asked") if counts[name]]
+        told += [SAID[name].format(subset=subset, n=n, of=of) for name, n in missing]
         found.append({**subset.about(), **counts, "scores": scores})
     columns = ("subset", "metric", "value", "95 % interval", "n")
     return found, Table("by subset", columns, rows), told

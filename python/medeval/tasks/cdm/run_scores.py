@@ -339,28 +339,20 @@ def order_sensitivity(transcripts: Sequence[Transcript]) -> tuple[dict[str, Any]
     whole = [found for found in by_case.values() if len(found) == len(orders)]
     changed = [float(len(set(found.values())) > 1) for found in whole]
     share = interval(Ratio(changed, is_share=True))
-    left_out = len(by_case) - len(whole)
     ends = share.model_dump(include={"low", "high", "level", "method"})
     told = {
         "orders": len(orders),
         "cases": len(whole),
-        "n_incomplete": left_out,
+        "n_incomplete": len(by_case) - len(whole),
         "diagnosis_by_order": [fmean(of[order] for of in whole) for order in orders if whole]
         or None,
         "n_changed": int(sum(changed)),
         "share_of_cases_that_change": share.value,
         "interval": None if share.low is None else ends,
     }
-    said = f"No case was asked in all {len(orders)} orders of the information."
-    if share.low is not None:
-        said = (
-            f"In {sum(changed):,.0f} of {len(whole):,} cases the diagnosis is right in some of"
-            f" {len(orders)} orders of the information and wrong in others: {share.value:.1%} (95 %"
-            f" interval {share.low:.1%} to {share.high:.1%}, Wilson)."
-        )
-    if left_out:
-        said += f" Left out are {left_out:,} cases that were not asked in every order."
-    return told, [said]
+    said = groups.SAID["no_order" if share.low is None else "orders"]
+    said += groups.SAID["left_out"] if told["n_incomplete"] else ""
+    return told, [said.format(share=share, **told)]
 
 
 def _detail_tables(
