@@ -21,7 +21,6 @@ from medeval.inference.types import total
 from medeval.judging import prompt
 from medeval.judging.agreement import HumanRatings, agreement, human_agreement, score_array
 from medeval.judging.jury import Jury
-from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
 from medeval.judging.running import Judging, OnJudging
 from medeval.metrics.matching import token_f1, tokens
@@ -243,7 +242,7 @@ def _spearman(rows: Floats) -> float | None:
 def moves(
     results: JudgingResults,
     judge: str,
-    subjects: Sequence[Subject],
+    subjects: Sequence[prompt.Subject],
     attacks: Sequence[prompt.Attack],
 ) -> dict[str, Any]:
     """Return what each attack did to the reward that a judge gives.
@@ -299,7 +298,7 @@ def moves(
     }
 
 
-def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
+def control_subjects(subjects: Sequence[prompt.Subject]) -> list[prompt.Subject]:
     """Return answers whose place on the scale is known.
 
     For each subject with a reference: the reference itself, the reference of the next one, which

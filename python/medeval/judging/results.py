@@ -62,8 +62,8 @@ def combined(rewards: Iterable[Rewards]) -> Rewards:
     return means if judged else NO_REWARDS
 
 
-def pooled(rewards: Iterable[Rewards]) -> dict[str, float | None]:
-    """Return what was judged as one number, by each way to pool a jury.
+def pooled(rewards: Sequence[Rewards]) -> Rewards:
+    """Return what a jury gives: the means of `combined`, and what was judged by the other ways.
 
     A judge without a verdict is left out, and what a judge left out is missing in its part, as in
     `reward_judged`, and not 0. The trimmed mean leaves out the highest and the lowest judge, from
@@ -71,11 +71,9 @@ def pooled(rewards: Iterable[Rewards]) -> dict[str, float | None]:
     """
     judged = (each["reward_judged"] for each in rewards)
     usable = sorted(reward for reward in judged if reward is not None)
-    return {
-        "mean": mean_of(usable),
-        "median": median(usable) if usable else None,
-        "trimmed_mean": mean_of(usable[1:-1] or usable),
-    }
+    middle = median(usable) if usable else None
+    trimmed = mean_of(usable[1:-1] or usable)
+    return {**combined(rewards), "reward_median": middle, "reward_trimmed_mean": trimmed}
 
 
 def helm_jury_score(verdicts: Iterable[tuple[Status, Scores]]) -> float:
@@ -316,11 +314,9 @@ def subject_results(
         if subject.blank_reason:
             # The answer itself earns nothing; no judge failed on it.
             status, rewards = "not_judged", [{"reward": 0.0, "reward_judged": 0.0}]
-        shares = pooled(rewards)
         result = SubjectResult(
             subject,
-            combined(rewards)["reward"],
-            *(shares["mean"], shares["median"], shares["trimmed_mean"]),
+            **pooled(rewards),
             judge_status=status,
             reason=subject.blank_reason or None,
             scores={

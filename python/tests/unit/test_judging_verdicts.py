@@ -98,7 +98,8 @@ def test_a_jury_is_pooled_in_three_ways(
 ) -> None:
     own = [rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC) for scores in jury]
     assert combined(own)["reward"] == pytest.approx(reward)
-    found = pooled(own)
+    found = {name.removeprefix("reward_"): value for name, value in pooled(own).items()}
+    found["mean"] = found["judged"]
     assert [found[name] for name in means] == [pytest.approx(value) for value in means.values()]
 
 
