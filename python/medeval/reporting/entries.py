@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport, EvaluationResult
 from medeval.models.scores import DRAWS, LEVEL, Interval
@@ -284,10 +285,7 @@ def score_rows(report: BenchmarkReport) -> Iterator[dict[str, object]]:
 
 Compare = Callable[[Sequence[BenchmarkReport], str, str], Sequence[Difference]]
 
-SENTENCE = (
-    "Models that share a letter cannot be told apart: paired tests on the same items, p values"
-    " corrected for all pairs (Holm), level 5 %; that need not mean that they are equal."
-)
+NOTES = toml_beside(__file__, "templates/notes.toml")
 # Holm multiplies the smallest p value by the number of pairs, and it has to get below 0.05.
 _DRAWS_A_PAIR = 40
 _SIGNS = string.ascii_letters

@@ -184,8 +184,7 @@ def leaderboards(
         for group, has in zip(groups, has_it, strict=True)
     ]
     reasons = [
-        f"Task {task_id} has more than one table, since its runs differ in {what}"
-        f" ({' and '.join(ways)}): their scores cannot be compared."
+        entries.NOTES["apart"].format(task_id=task_id, what=what, ways=" and ".join(ways))
         for (task_id, what), ways in entries.ways_of(chain(*groups)).items()
         if len(ways) > 1
     ]
@@ -251,7 +250,7 @@ def leaderboard(
         )
         for name, entry, own in named
     ]
-    notes = [*([entries.SENTENCE] if letters else []), *why, *_notes(runs, columns, rows)]
+    notes = [*([entries.NOTES["letters"]] if letters else []), *why, *_notes(runs, columns, rows)]
     return Leaderboard(
         *(ranking, columns, rows, notes),
         {name: one for name, one in directions.items() if one},
@@ -326,18 +325,14 @@ def _columns(runs: Sequence[entries.Entry]) -> dict[str, list[str]]:
 def _notes(
     runs: Sequence[entries.Entry], columns: Mapping[str, Sequence[str]], rows: Sequence[Row]
 ) -> list[str]:
-    notes = [
-        "Each score is a mean over the same tasks for all models. Intervals speak of other items of"
-        " these tasks. That two overlap or do not is no test of a difference."
-    ]
+    notes, undefined = [entries.NOTES["intervals"]], entries.NOTES["undefined"]
     used = {task_id for tasks in columns.values() for task_id in tasks}
     every = {task_id for entry in runs for task_id in entry.report.task_scores}
     if left_out := sorted(every - used):
         notes.append(f"Left out, as not all models have scores: {', '.join(left_out)}.")
     # Models may have scores of different items.
     notes += [
-        f"{row.model}: {name} is not defined for {cell.n_undefined} of"
-        f" {cell.n_undefined + (cell.n or 0)} items, which are not in the score."
+        undefined.format(row=row, name=name, cell=cell, items=cell.n_undefined + (cell.n or 0))
         for row in rows
         for name, cell in row.cells.items()
         if cell.n_undefined
