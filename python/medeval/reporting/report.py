@@ -149,40 +149,6 @@ def said(metadata: Any, *path: str) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def contents_of(
-    report: BenchmarkReport, show_text: bool, abouts: Mapping[str, About], asked_with: str
-) -> dict[str, Any]:
-    """Return what the pages of a report show.
-
-    Args:
-        report: from a run, or made by hand: what it does not say is left out.
-        show_text: show inputs and outputs of tasks that are not open.
-        abouts: what benchmarks say of themselves, by task.
-        asked_with: the options of the task that were chosen.
-
-    Returns:
-        The model's id, what is known of the run, the scores over all tasks, the tasks, and the
-        ledger of all items.
-    """
-    tasks = [
-        _task_part(report, task_id, results, show_text, abouts.get(task_id, About()))
-        for task_id, results in report.results_by_task().items()
-    ]
-    return {
-        "model_id": report.model_id,
-        "run": report.metadata,
-        "spent": [said(one.metadata, "usage") for one in report.detailed_results],
-        "asked_with": asked_with,
-        "made": report.timestamp,
-        "version": report.metadata.get("medeval_version") or "",
-        "overall": list(overall_lines(report, [task.lines for task in tasks])),
-        "tasks": tasks,
-        "step": MOST_ITEMS,
-        "long": LONG_TEXT,
-        "outcomes": _summed(task.outcomes for task in tasks),
-    }
-
-
 def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return one ledger of several, in the order in which outcomes first come."""
     total: Counter[str] = Counter()
@@ -326,6 +292,8 @@ def _environment(is_html: bool) -> Environment:
     )
     filters: dict[str, Any] = {"plain": escaped, "score": shown, "interval": shown_interval}
     environment.filters |= {**filters, "text": _text, "said": said}
+    sizes: dict[str, Any] = {"MOST_ITEMS": MOST_ITEMS, "LONG_TEXT": LONG_TEXT}
+    environment.globals |= {**sizes, "tex": escaped_tex, "slug": plot_name}
     return environment
 
 
@@ -337,12 +305,14 @@ _HEADER = (
 )
 
 
-def _csv_rows(contents: Mapping[str, Any]) -> Iterator[list[object]]:
+def _csv_rows(
+    model_id: str, overall: Iterable[Line], tasks: Iterable[SimpleNamespace]
+) -> Iterator[list[object]]:
     """Yield the lines of the table; a task without a score has one too, so that it is seen."""
-    for line in contents["overall"]:
-        yield [contents["model_id"], "overall", None, None, *_cells(line), None]
-    for task in contents["tasks"]:
-        about = [contents["model_id"], "task", task.task_id, task.status]
+    for line in overall:
+        yield [model_id, "overall", None, None, *_cells(line), None]
+    for task in tasks:
+        about = [model_id, "task", task.task_id, task.status]
         for cells in map(_cells, task.lines) if task.lines else [[*[None] * 10, task.failure]]:
             yield [*about, *cells, task.task_hash]
 
@@ -382,15 +352,27 @@ def rendered(
             for one in report.detailed_results
         ]
         return report.model_copy(update={"detailed_results": kept}).convert(chosen)
-    contents = contents_of(report, show_text, abouts or {}, asked_with)
+    tasks = [
+        _task_part(report, task_id, results, show_text, (abouts or {}).get(task_id, About()))
+        for task_id, results in report.results_by_task().items()
+    ]
+    overall = list(overall_lines(report, [task.lines for task in tasks]))
     if chosen == "csv":
-        return table_for_spreadsheets(_HEADER, _csv_rows(contents))
-    if chosen == "tex":
-        return page("report.tex", contents=contents, tex=escaped_tex, slug=plot_name)
+        return table_for_spreadsheets(_HEADER, _csv_rows(report.model_id, overall, tasks))
+    outcomes = _summed(task.outcomes for task in tasks)
     # From good to bad; each has a class of the page's style.
-    drawn = [name for name in map(str, Outcome) if name in contents["outcomes"]]
-    others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
-    return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
+    drawn = [name for name in map(str, Outcome) if name in outcomes]
+    others = [name for name in outcomes if name not in ("asked", *drawn)]
+    return page(
+        f"report.{chosen}",
+        report=report,
+        tasks=tasks,
+        overall=overall,
+        outcomes=outcomes,
+        asked_with=asked_with,
+        drawn=drawn,
+        outcome_names=drawn + others,
+    )
 
 
 def write_report(
