@@ -1,5 +1,5 @@
-{#- dbt's own puts texts between quotes as they are, and a quote within one ends it. Spark takes long
-    to read a cast of each cell, so that columns are cast. -#}
+{#- dbt's own puts texts between quotes as they are, and a quote within one ends it. Columns are
+    cast, since Spark takes long to read a cast of each cell. -#}
 {% macro spark__load_csv_rows(model, agate_table) %}
     {% set types = model.config.get('column_types', {}) %}
     {% set statements = [] %}
