@@ -42,6 +42,9 @@ NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
 
 _TOO_LARGE = 413
 _LONGEST_DETAIL = 200
+# So much is read of a complaint's beginning, and as much of its end: no endpoint has more to say,
+# but many repeat a long request, in front of their sentence or behind it.
+_READ = 8_000
 _PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _OF_A_SECOND = {"hours": 1 / 3600, "minutes": 1 / 60, "seconds": 1, "milliseconds": 1000}
@@ -185,7 +188,7 @@ class Words:
     """What an endpoint says, without what it repeats of the request.
 
     Args:
-        text: as it came.
+        text: as it came; of a long one only the beginning and the end are read.
         asked: all texts of the request.
 
     Attributes:
@@ -195,6 +198,8 @@ class Words:
 
     def __init__(self, text: str, asked: str) -> None:
         self._asked = _plain(asked)
+        if len(text) > 2 * _READ:
+            text = f"{text[:_READ]} \u2026 {text[-_READ:]}"
 
         def unquoted(quote: re.Match[str]) -> str:
             inside = _plain(quote[2] or quote[3])

@@ -16,7 +16,14 @@ from inference_runs import QUICK, ask, content, open_items
 from model_server import Fault, Script, model_server, prompt_of
 from tables import rows_of
 
-from medeval.inference.errors import FOR_ALL, PASSING, Failure, failure_of_response
+from medeval.inference.errors import (
+    FOR_ALL,
+    PASSING,
+    TOO_LONG,
+    Failure,
+    Kind,
+    failure_of_response,
+)
 from medeval.inference.openai_replies import LONGEST, read_reply
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Reply
@@ -53,6 +60,18 @@ def test_error_of_an_endpoint_is_classified(row: dict[str, Any]) -> None:
     assert len(found.detail) <= 200
     shown = json.dumps(found.recorded(is_open=False)) + found.sentence()
     assert "patient" not in shown
+
+
+@pytest.mark.parametrize("told", ["{error} {request}", "{request} {error}"])
+def test_complaint_beside_a_long_request_that_it_repeats_is_read(told: str) -> None:
+    request = "the balance of the patient is insufficient " * 2_500
+    error = "This model's maximum context length is 8192 tokens"
+    message = told.format(error=error, request=request)
+    for body in (message, json.dumps({"error": {"message": message}})):
+        found = failure_of_response(400, {}, body, NOW, request)
+        assert (found.kind, found.code) == (Kind.REQUEST, TOO_LONG)
+        assert "patient" not in found.detail
+        assert failure_of_response(429, {}, body, NOW, request).kind is Kind.LIMIT
 
 
 JSON = st.recursive(
