@@ -48,7 +48,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
-from medeval.spark_files import parquet_views, spark_columns
+from medeval.spark import adapt_clients, parquet_views, spark_columns
 from medeval.tasks.cdm.build_checks import check_absent_tables, check_unnamed_list
 from medeval.warehouse import kind_of_fault, schema_name, shown
 
@@ -72,11 +72,7 @@ class Plugin(dbtPlugin):
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
             if plugin.adapter.type() == "spark":
-                from medeval.spark_server import adapt_pyhive
-                from medeval.spark_warehouse import keep_errors_quiet
-
-                keep_errors_quiet()
-                adapt_pyhive()
+                adapt_clients()
                 _keep_ansi(plugin.credentials)
         check_variables(getattr(flags, "VARS", None) or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")

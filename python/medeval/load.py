@@ -1,32 +1,44 @@
-"""Raw files into PostgreSQL by COPY: all tables in one transaction, or nothing."""
+"""Raw files into PostgreSQL by COPY, or as folders of Parquet, which a cluster reads.
+
+All tables are there in the end, or none.
+"""
 
 from __future__ import annotations
 
 import csv
+import json
+import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import psycopg
 from psycopg import sql
 
 from medeval import __version__, raw_files
 from medeval.errors import UserError
-from medeval.raw_files import RawFile
+from medeval.files import make_folder, replace_file
+from medeval.raw_files import RawFile, literal
 from medeval.sources import LoadRequest, Source, project_variable
 from medeval.terminal import Advance, progress, say
-from medeval.warehouse import connect, load_target, shown_line
+from medeval.warehouse import connect, load_target, shown, shown_line
 
 if TYPE_CHECKING:
     from medeval.warehouse import Connection
 
-# The comment of a schema that `load` made. Nothing without it is ever dropped.
+# The comment of a schema, and the file in a folder, that `load` made. Nothing without it is ever
+# dropped or replaced.
 _MARK = "made by medeval load: "
 _COMMENT = "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s"
+_MARK_FILE = "medeval_load.json"
 _TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = to_regnamespace(%s)"
+# Files of Parquet of about this size are what a cluster reads best.
+_FILE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True)
 class LoadedTable:
-    """What became of one table: its rows, and the seconds of COPY and ANALYZE."""
+    """What became of one table: its schema or subfolder, rows, and seconds."""
 
     schema: str
     table: str
@@ -61,23 +73,21 @@ class LoadedTable:
 def load_parts(parts: Sequence[Part], request: LoadRequest) -> list[LoadedTable]:
     """Load the files of sources: each into a new schema, all in one transaction, or as Parquet.
 
-    All columns are text, named as in the header in lower case; a cell with nothing is NULL and a
-    quoted empty cell is the empty text. Staging models cast. A table that may be absent, and is,
-    is made empty.
+    All columns are text, named as in the header in lower case. Staging models cast. In a database a
+    cell with nothing is NULL and a quoted empty cell is the empty text, and a table that may be
+    absent, and is, is made empty. Parquet is `SUBFOLDER/TABLE.parquet/*.parquet` in a folder that
+    stands under its name when all of it is written.
 
     Args:
         parts: the sources, their folders and schemas.
         request: what the user asked for.
 
     Raises:
-        UserError: bad input (missing, truncated or malformed file, missing column), a schema that
-            exists, or a database that refuses. Nothing is left in the database then. Or as
-            `write_parquet`.
+        UserError: bad input (missing, truncated or malformed file, missing column), a schema or
+            folder that exists, or a database or disk that refuses. Nothing is left then.
     """
     if request.parquet is not None:
-        from medeval.load_parquet import write_parquet
-
-        return write_parquet(parts, request.parquet, replace=request.replace)
+        return _write_parquet(parts, request.parquet, replace=request.replace)
     target = load_target(request.target, request.root)
     if target.type != "postgres":
         raise UserError(
@@ -87,22 +97,21 @@ def load_parts(parts: Sequence[Part], request: LoadRequest) -> list[LoadedTable]
     if len({part.schema for part in parts}) < len(parts):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
-    found = [find_part_tables(part) for part in parts]
-    total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
-    connection = connect(target)
-    try:
-        # Committed at its end, or undone by whatever is raised.
-        with connection, progress("load", lambda: total) as advance:
-            for part in parts:
-                _make_schema(connection, part, replace=request.replace)
-            return [
-                _load_table(connection, part, table, tables.get(table, ()), advance)
-                for part, tables in zip(parts, found, strict=True)
-                for table in [*tables, *sorted(part.plan.tables.keys() - tables)]
-            ]
-    except psycopg.Error as error:
-        reason = shown_line(target, error)
-        raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None
+    with _files_of(parts) as (found, advance):
+        connection = connect(target)
+        try:
+            # Committed at its end, or undone by whatever is raised.
+            with connection:
+                for part in parts:
+                    _make_schema(connection, part, replace=request.replace)
+                return [
+                    _load_table(connection, part, table, tables.get(table, ()), advance)
+                    for part, tables in zip(parts, found, strict=True)
+                    for table in [*tables, *sorted(part.plan.tables.keys() - tables)]
+                ]
+        except psycopg.Error as error:
+            reason = shown_line(target, error)
+            raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None
 
 
 def load_rows(
@@ -130,7 +139,16 @@ def load_rows(
     return loaded
 
 
-def find_part_tables(part: Part) -> dict[str, list[RawFile]]:
+@contextmanager
+def _files_of(parts: Sequence[Part]) -> Iterator[tuple[list[dict[str, list[RawFile]]], Advance]]:
+    """Yield the files of each part by table, all checked, with a bar over their bytes."""
+    found = [_find_part_tables(part) for part in parts]
+    total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
+    with progress("load", lambda: total) as advance:
+        yield found, advance
+
+
+def _find_part_tables(part: Part) -> dict[str, list[RawFile]]:
     """Choose each table's file and check all that can be checked before a long load.
 
     Raises:
@@ -242,3 +260,77 @@ def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: 
         if cursor.rowcount != count:
             raise UserError(f"{file.path}: a line that is only \\. ends PostgreSQL's COPY.")
     return count
+
+
+# Into a folder of Parquet
+
+
+def _write_parquet(parts: Sequence[Part], folder: Path, *, replace: bool) -> list[LoadedTable]:
+    """Write the files of sources as Parquet; see `load_parts`.
+
+    Returns:
+        The tables, with the subfolder for the schema.
+    """
+    if folder.exists():
+        if not (folder / _MARK_FILE).is_file():
+            raise UserError(f"{folder} is there, and `load` did not make it. Name another folder.")
+        if not replace:
+            raise UserError(f"{folder} is there; nothing was touched. --replace replaces it.")
+    staged = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(staged, ignore_errors=True)
+    try:
+        with _files_of(parts) as (found, advance):
+            written = [
+                _write_table(staged, part, table, files, advance)
+                for part, tables in zip(parts, found, strict=True)
+                for table, files in tables.items()
+            ]
+            written += [
+                _write_table(staged, part, part.plan.list_table, (), advance)
+                for part in parts
+                if part.plan.list_table and part.admissions
+            ]
+        told = {"made_by": f"medeval {__version__}", "tables": {}}
+        told["tables"] = {f"{one.schema}/{one.table}": one.rows for one in written}
+        replace_file(staged / _MARK_FILE, json.dumps(told, indent=1).encode())
+        if folder.exists():
+            shutil.rmtree(folder)
+        staged.replace(folder)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+    return written
+
+
+def _write_table(
+    staged: Path, part: Part, table: str, files: Sequence[RawFile], advance: Advance
+) -> LoadedTable:
+    """Write a table of its file, some rows at a time; one without a file is the list."""
+    start, subfolder = time.perf_counter(), next(iter(part.plan.meta.get("subfolders", ())), "")
+    place = staged / subfolder / f"{table}.parquet"
+    if files:
+        raw_files.check_whole(files[0].path)
+        relation = files[0].relation
+    else:
+        ids = ", ".join(map(str, part.admissions))
+        relation = (
+            f"(select unnest([{ids}]) as hadm_id,"
+            f" unnest(range(1, {len(part.admissions) + 1})) as list_position)"
+        )
+    make_folder(place)
+    with closing(duckdb.connect()) as database:
+        try:
+            # The order of rows in a file means nothing, and keeping it costs memory.
+            database.execute("set preserve_insertion_order = false")
+            ((rows,),) = database.execute(
+                f"copy (select cast(columns(*) as varchar) from {relation})"
+                f" to {literal(str(place))}"
+                f" (format parquet, compression zstd, file_size_bytes {_FILE_BYTES})"
+            ).fetchall()
+        except duckdb.Error as error:
+            raise UserError(shown(error)) from None
+    if files:
+        advance(files[0].path.stat().st_size)
+        raw_files.check_rows(table, files, int(rows))
+    return LoadedTable(subfolder, table, int(rows), time.perf_counter() - start)

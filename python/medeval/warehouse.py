@@ -335,10 +335,8 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
         engines = ", ".join(_ENGINES)
         raise UserError(f"Target {target.name!r} is {target.type!r}; only {engines} can be read.")
     if target.type == "spark":
-        try:
-            from medeval.spark_warehouse import open_spark
-        except ImportError:
-            raise UserError("Spark is not installed: `pip install medeval[spark]`.") from None
+        from medeval.spark import open_spark
+
         return open_spark(target)
     return Warehouse(target, *_opened(target, root, build_command, read_only=True))
 

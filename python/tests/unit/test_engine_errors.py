@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tables import table
 
-from medeval.spark_server import server_error, session_settings
+from medeval.spark import server_error, session_settings
 from medeval.warehouse import shown
 
 
