@@ -17,7 +17,7 @@ import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -49,17 +49,26 @@ def create_private(path: Path) -> BinaryIO:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in the place of another: the old one or the whole new one is there at any time.
+    """Put a file in the place of another, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(content)
 
-    It is on the disk before it takes the place. What is no file, a device or a pipe, is written
-    into, and /dev gets no file: root could put one in the place of what all programs need.
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of another, if it is written without an error.
+
+    The old one or the whole new one is there at any time; the new one is on the disk before it
+    takes the place. What is no file, a device or a pipe, is written into, and /dev gets no file:
+    root could put one in the place of what all programs need.
 
     Raises:
         OSError: it cannot be written.
         UserError: it would be in /dev.
     """
     if path.exists() and not path.is_file():
-        path.write_bytes(content)
+        with path.open("wb") as file:
+            yield file
         return
     if path.parent == Path("/dev"):
         raise UserError(f"{path} cannot be a file of results. Name another place.")
@@ -67,7 +76,7 @@ def replace_file(path: Path, content: bytes) -> None:
     descriptor, new = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(new).replace(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError, os_error_as
-from medeval.files import create_private, read_text
+from medeval.files import read_text, replacing
 from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.errors import Failure, Kind, failure_of_response, json_or_none
 from medeval.inference.guard import DataUseGuard
@@ -43,22 +43,16 @@ def export_batch(run: Run, items: Iterable[Sample], guard: DataUseGuard, path: P
     """
     if path.exists():
         raise UserError(f"{path} is there already. Move it away or name another file.")
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
     written = 0
-    try:
-        with os_error_as(f"{path}: {{why}}."), create_private(beside) as file:
-            for request in _requests(run, items):
-                body = body_of(request, request.all_parameters)
-                guard.authorize(request, canonical(body).encode(), "answer")
-                if not request.item.is_open:
-                    guard.check_place(request.endpoint)
-                name = {"custom_id": custom_id(request), "method": "POST", "url": URL}
-                file.write(f"{json.dumps({**name, 'body': body})}\n".encode())
-                written += 1
-            beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with os_error_as(f"{path}: {{why}}."), replacing(path) as file:
+        for request in _requests(run, items):
+            body = body_of(request, request.all_parameters)
+            guard.authorize(request, canonical(body).encode(), "answer")
+            if not request.item.is_open:
+                guard.check_place(request.endpoint)
+            name = {"custom_id": custom_id(request), "method": "POST", "url": URL}
+            file.write(f"{json.dumps({**name, 'body': body})}\n".encode())
+            written += 1
     return written
 
 
@@ -91,16 +85,19 @@ def import_batch(
     price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
     imported, unmatched = Counter[str](), _by_custom_id(answers)
     with Journal(run.journal) as journal, CostLedger(run.journal, journal.lines()) as ledger:
-        outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
         matched: list[tuple[Request, Reply | Failure]] = []
+        mended: set[tuple[str, int]] = set()
         for request in _requests(run, items):
-            read = unmatched.pop(custom_id(request), None)
-            before = outcomes.get((request.item.id, request.item.sample))
+            if (read := unmatched.pop(custom_id(request), None)) is None:
+                continue
+            name = request.item.id, request.item.sample
+            before = journal.read(*name)
             is_failed = isinstance(read, Failure) and read.outcome is Outcome.ERRORED
-            if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
-                imported["expired"] += read is not None
-            elif before is None or (before == Outcome.ERRORED and not is_failed):
+            if isinstance(read, Failure) and read.kind is Kind.TIMEOUT:
+                imported["expired"] += 1
+            elif before is None or (before["outcome"] == Outcome.ERRORED and not is_failed):
                 matched.append((request, read))
+                mended |= {name} if before else set()
             else:
                 imported["known"] += 1
         if unmatched:
@@ -110,7 +107,6 @@ def import_batch(
                 " Import with the items, model, parameters and prompt version of the export."
             )
         imported["new"] = len(matched)
-        mended = {(request.item.id, request.item.sample) for request, _ in matched} & set(outcomes)
         if mended:
             journal.discard(lambda line: (line["item"], line["sample"]) in mended)
         for request, read in matched:
