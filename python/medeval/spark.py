@@ -21,7 +21,7 @@ from medeval.duckdb_files import Found, Table, Views
 from medeval.errors import UserError
 from medeval.raw_files import literal
 from medeval.sources import Place, is_optional
-from medeval.warehouse import Row, Target, Warehouse, flat
+from medeval.warehouse import NextRows, Target, Warehouse, flat
 
 # Runs a statement, and returns a table with `rows`.
 Query = Callable[[str], Any]
@@ -200,9 +200,7 @@ class SparkWarehouse(Warehouse):
     """Reads the tables that dbt has built. Spark has no transaction: let no dbt run meanwhile."""
 
     @contextmanager
-    def _answered(
-        self, sql: str, parameters: Sequence[object]
-    ) -> Iterator[Callable[[int], list[Row]]]:
+    def _answered(self, sql: str, parameters: Sequence[object]) -> Iterator[NextRows]:
         """See `Warehouse`."""
         sql = _spark_sql(sql, parameters)
         with ExitStack() as stack:

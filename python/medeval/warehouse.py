@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 Row = tuple[Any, ...]
+# Returns the next rows of an answer, so many at most.
+NextRows = Callable[[int], list[Row]]
 
 _ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
 BATCH_ROWS = 20_000
@@ -257,10 +259,8 @@ class Warehouse(AbstractContextManager["Warehouse"]):
             raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
 
     @contextmanager
-    def _answered(
-        self, sql: str, parameters: Sequence[object]
-    ) -> Iterator[Callable[[int], list[Row]]]:
-        """Run one statement; yields what returns the next rows of its answer, so many at most."""
+    def _answered(self, sql: str, parameters: Sequence[object]) -> Iterator[NextRows]:
+        """Run one statement, and yield what returns the rows of its answer."""
         self._cursors += 1
         # PostgreSQL is asked for a batch a trip. Its doubles are the stored bits: no text stands
         # between the table and the file.
@@ -344,27 +344,16 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
 class WritableWarehouse(Warehouse):
     """A connection with one transaction, which `write_transaction` keeps or undoes."""
 
+    @contextmanager
+    def _answered(self, sql: str, parameters: Sequence[object]) -> Iterator[NextRows]:
+        """See `Warehouse`."""
+        # A cursor of DuckDB would be a connection of its own, outside the transaction.
+        done = self._connection.execute(sql, [*parameters])
+        yield lambda count: done.fetchmany(count) if done.description else []
+
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Run one statement and return its rows, if it has any.
-
-        Args:
-            sql: the statement; parameters are written as in `query`.
-            parameters: their values.
-
-        Raises:
-            UserError: the engine refused the statement.
-        """
-        try:
-            # A cursor of DuckDB would be a connection of its own, outside the transaction.
-            done = self._connection.execute(sql, [*parameters])
-            return list(done.fetchall()) if done.description else []
-        except self._error as error:
-            told = shown_line(self.target, error)
-            raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
-        """Yield the rows of one statement, at once: see `execute`."""
-        yield self.execute(sql, parameters)
+        """Run one statement and return its rows, if it has any; see `query`."""
+        return flat(self.query(sql, parameters))
 
     def lock(self, relation: str) -> None:
         """Let nobody else write to a table until the transaction ends; DuckDB has one writer."""
