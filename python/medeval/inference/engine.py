@@ -225,7 +225,7 @@ class _Loop:
         """
         replies = [line for line in turns if "text" in line]
         last = reply_of(replies[-1]) if replies else Reply("")
-        answer = finished.failure or replace(last, text=finished.text, tool_calls=())
+        answer = finished.failure or replace(last, text=finished.text, tool_calls=(), message=None)
         spent, measured = spent_by(turns), [line["measured"] for line in turns]
         usages = [line.get("usage") or {} for line in replies]
         names = [each.name for each in fields(Usage)]

@@ -20,18 +20,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from medeval.errors import UserError, faults_of, os_error_as
 from medeval.files import end_of_whole_lines, hold, not_written, numbered_lines, replace_file
 from medeval.inference.errors import Failure
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Count, Message, Outcome, Reply, Request, Sample, ToolCall, Usage
+from medeval.inference.types import Count, Message, Outcome, Reply, Request, Sample, Usage
 
 Line = dict[str, Any]
 
-# What a reply says, as its line has it.
-_SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
+_REPLY = TypeAdapter(Reply)
 _SECONDS_BETWEEN_SYNCS = 1.0
 # Of an episode: what was shown and said.
 MESSAGES = "messages"
@@ -41,8 +40,8 @@ _Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
 _MISSING: Any = None
 
 
-# The forms of lines: a newer version may keep more than this one reads; only usage and calls are
-# read whole.
+# The forms of lines, with the fields of `Reply` in those that have a text: a newer version may keep
+# more than this one reads; only usage and calls are read whole.
 class _Episode(BaseModel, strict=True, extra="ignore"):
     turns: Count
     reason: str
@@ -61,15 +60,7 @@ class _Line(BaseModel, strict=True, extra="ignore"):
     key: str
     # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
     outcome: Annotated[Outcome, Field(strict=False)]
-    text: str = ""
-    reasoning: str = ""
-    refusal: str = ""
-    finish_reason: str = ""
-    model: str = ""
-    fingerprint: str = ""
     error: Failure = _MISSING
-    tool_calls: list[ToolCall] = _MISSING
-    message: dict[str, Any] = _MISSING
     episode: _Episode = _MISSING
     usage: Usage | None = None
     cost: _Amount | None
@@ -104,13 +95,9 @@ def line_of(
     if isinstance(answer, Failure):
         line |= {"outcome": str(answer.outcome), "error": answer.recorded(item.is_open)}
     else:
-        line |= {"outcome": str(outcome_of(answer))}
-        line |= {name: getattr(answer, name) for name in _SAID}
-        line["usage"] = asdict(answer.usage)
-        if answer.tool_calls:
-            line["tool_calls"] = [asdict(call) for call in answer.tool_calls]
-            if answer.message is not None:
-                line["message"] = dict(answer.message)
+        # Calls and their message stand only in the line of a reply that has them.
+        said = {name: value for name, value in asdict(answer).items() if value not in ((), None)}
+        line |= {"outcome": str(outcome_of(answer)), **said}
     return line | more | {"cost": money(cost), "measured": dict(measured)}
 
 
@@ -133,13 +120,12 @@ def conversation(asked: Sequence[Sample], turns: Sequence[Line]) -> list[Message
 
 
 def reply_of(line: Line) -> Reply:
-    """Read back the reply that a line holds."""
-    return Reply(
-        **{name: line.get(name, "") for name in _SAID},
-        usage=Usage(**(line.get("usage") or {})),
-        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
-        message=line.get("message"),
-    )
+    """Read back the reply that a line holds.
+
+    Raises:
+        ValidationError: a field is not of its form.
+    """
+    return _REPLY.validate_python({**line, "usage": line.get("usage") or {}})
 
 
 class LineFile:
@@ -329,7 +315,9 @@ def _checked(path: Path, number: int, text: bytes) -> Line:
         read = _Line.model_validate(line)
         # An item without a reply has an error; an error may also stand for a refusal.
         required = "error" if read.outcome is Outcome.ERRORED else "text"
-        is_whole = {"error", required} & read.model_fields_set
+        if "text" in line:
+            reply_of(line)
+        is_whole = {"error", required} & line.keys()
         fault = "" if is_whole else f"{required}: Field required"
     except ValidationError as error:
         fault = faults_of(error)
