@@ -82,7 +82,7 @@ def usual_answer(item: Sample) -> str:
 def provider_of(
     url: str, folder: Path, gate: DataUseGuard | None = None, **changed: Any
 ) -> OpenAIModel:
-    given = {"base_url": url, "model": MODEL, "timeout": 5.0, **changed}
+    given = {"address": url, "model": MODEL, "timeout": 5.0, **changed}
     return OpenAIModel(guard=gate or DataUseGuard({}, folder / AUDIT), **given)
 
 

@@ -22,7 +22,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,6 +106,7 @@ def read_prices(path: Path | None) -> Prices:
     return prices
 
 
+@dataclass
 class Budget:
     """A limit on cost that several models and judges may share.
 
@@ -113,16 +114,15 @@ class Budget:
     limit holds for retries and for calls under way as well. A call whose end nobody knows (a
     broken connection, a reply without counted tokens) is booked at the most it can have cost.
 
-    Args:
+    Attributes:
         limit: never exceeded; None for no limit.
-        spent: by earlier parts of the run.
+        spent: so far, by earlier parts of the run too.
     """
 
-    def __init__(self, limit: Decimal | None = None, spent: Decimal = _ZERO) -> None:
-        self.limit = limit
-        self.spent = spent
-        self._aside = _ZERO
-        self._booked = asyncio.Event()
+    limit: Decimal | None = None
+    spent: Decimal = _ZERO
+    _aside: Decimal = _ZERO
+    _booked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def set_aside(self, most: Decimal) -> bool:
         """Set money aside; wait for calls under way if they may set enough free.

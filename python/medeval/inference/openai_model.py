@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -49,69 +49,66 @@ SYSTEM_ROLE = "system role"
 AS_USER = "user"
 
 
-@dataclass(frozen=True)
-class ParameterFallbacks:
-    """What one endpoint takes for one model in the place of what it refused.
+# Each parameter that an endpoint refuses with the one sent instead; empty where it is left out. A
+# schema that is refused is asked for as a plain JSON object first: `json_object`.
+Learned = Mapping[str, str]
 
-    Attributes:
-        learned: each refused parameter with the one sent instead; empty where it is left out. A
-            schema that is refused is asked for as a plain JSON object first: `json_object`.
+
+def sent_parameters(parameters: Mapping[str, Any], learned: Learned) -> dict[str, Any]:
+    """Return parameters as an endpoint takes them, by what was learned of it."""
+    sent = {learned.get(name, name): value for name, value in parameters.items()}
+    sent.pop(LEFT_OUT, None)
+    if JSON_OBJECT in sent:
+        del sent[JSON_OBJECT]
+        sent[RESPONSE_FORMAT] = {"type": JSON_OBJECT}
+    return sent
+
+
+def sent_messages(messages: Sequence[Message], learned: Learned) -> list[dict[str, Any]]:
+    """Return messages as an endpoint takes them, by what was learned of it.
+
+    Where there may be no system message its words stand before the user's first ones.
     """
+    if SYSTEM_ROLE not in learned:
+        return [dict(message) for message in messages]
+    said = [str(message["content"]) for message in messages if message.get("role") == "system"]
+    rest = [dict(message) for message in messages if message.get("role") != "system"]
+    first = rest[0] if rest else {}
+    if first.get("role") == "user" and isinstance(first.get("content"), str):
+        first["content"] = "\n\n".join([*said, first["content"]])
+    elif said:
+        rest.insert(0, {"role": "user", "content": "\n\n".join(said)})
+    return rest
 
-    learned: Mapping[str, str]
 
-    def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters as this endpoint takes them."""
-        sent = {self.learned.get(name, name): value for name, value in parameters.items()}
-        sent.pop(LEFT_OUT, None)
-        if JSON_OBJECT in sent:
-            del sent[JSON_OBJECT]
-            sent[RESPONSE_FORMAT] = {"type": JSON_OBJECT}
-        return sent
+def _trials(
+    failure: Failure, request: Request, learned: Learned, *, only_named: bool
+) -> list[dict[str, str]]:
+    """Return what there may be to learn of a refused request, one part at a time.
 
-    def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """Return messages as this endpoint takes them.
-
-        Where there may be no system message its words stand before the user's first ones.
-        """
-        if SYSTEM_ROLE not in self.learned:
-            return [dict(message) for message in messages]
-        said = [str(message["content"]) for message in messages if message.get("role") == "system"]
-        rest = [dict(message) for message in messages if message.get("role") != "system"]
-        first = rest[0] if rest else {}
-        if first.get("role") == "user" and isinstance(first.get("content"), str):
-            first["content"] = "\n\n".join([*said, first["content"]])
-        elif said:
-            rest.insert(0, {"role": "user", "content": "\n\n".join(said)})
-        return rest
-
-    def trials(
-        self, failure: Failure, request: Request, *, only_named: bool
-    ) -> list[dict[str, str]]:
-        """Return what there may be to learn of a refused request, one part at a time.
-
-        Args:
-            failure: of the request.
-            request: as it is before anything is left out.
-            only_named: leave out no part but one that the endpoint names.
-        """
-        sent = self.parameters(request.all_parameters)
-        has_system = any(message.get("role") == "system" for message in request.item.messages)
-        roles = [{SYSTEM_ROLE: AS_USER}] if has_system and SYSTEM_ROLE not in self.learned else []
-        if failure.code == errors.NO_SYSTEM_ROLE and roles:
-            return roles
-        if not failure.is_refused_request:
-            return []
-        form = sent.get(RESPONSE_FORMAT)
-        is_schema = isinstance(form, Mapping) and form.get("type") == "json_schema"
-        parts = [{RESPONSE_FORMAT: JSON_OBJECT}] if is_schema else []
-        parts += [{name: LEFT_OUT} for name in _OPTIONAL if name in sent]
-        # Refused under both names, a limit of tokens stays an error: a run without it is dear.
-        parts += [{n: o} for n, o in RENAMED.items() if n in sent and o not in self.learned]
-        parts += roles
-        named = _named_in(failure, sent)
-        of_named = [part for part in parts if named in (*part, *part.values())]
-        return of_named + [part for part in parts if part not in of_named and not only_named]
+    Args:
+        failure: of the request.
+        request: as it is before anything is left out.
+        learned: of the endpoint before.
+        only_named: leave out no part but one that the endpoint names.
+    """
+    sent = sent_parameters(request.all_parameters, learned)
+    has_system = any(message.get("role") == "system" for message in request.item.messages)
+    roles = [{SYSTEM_ROLE: AS_USER}] if has_system and SYSTEM_ROLE not in learned else []
+    if failure.code == errors.NO_SYSTEM_ROLE and roles:
+        return roles
+    if not failure.is_refused_request:
+        return []
+    form = sent.get(RESPONSE_FORMAT)
+    is_schema = isinstance(form, Mapping) and form.get("type") == "json_schema"
+    parts = [{RESPONSE_FORMAT: JSON_OBJECT}] if is_schema else []
+    parts += [{name: LEFT_OUT} for name in _OPTIONAL if name in sent]
+    # Refused under both names, a limit of tokens stays an error: a run without it is dear.
+    parts += [{n: o} for n, o in RENAMED.items() if n in sent and o not in learned]
+    parts += roles
+    named = _named_in(failure, sent)
+    of_named = [part for part in parts if named in (*part, *part.values())]
+    return of_named + [part for part in parts if part not in of_named and not only_named]
 
 
 def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
@@ -131,50 +128,45 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
     return min(places, default=(0, None))[1]
 
 
+@dataclass(eq=False)
 class OpenAIModel:
     """A model behind an endpoint; see `Model`.
 
-    Args:
-        base_url: of the endpoint, up to and with `/v1`.
+    Attributes:
+        address: of the endpoint, up to and with `/v1`.
         model: as the endpoint calls it.
         guard: passed by every request before its first byte.
         parameters: `temperature`, `max_tokens`, `seed`, `response_format` and what else it takes.
         key_variable: the environment variable that holds its key; None if it needs none.
         timeout: seconds from the first byte sent to the last one read.
         purpose: what the audit calls its requests.
+        learned: see `Model`.
 
     Raises:
         UserError: the address or the parameters cannot be meant, or the key is not there.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        guard: DataUseGuard,
-        *,
-        parameters: Mapping[str, Any] | None = None,
-        key_variable: str | None = None,
-        timeout: float = 600.0,
-        purpose: Purpose = "answer",
-    ) -> None:
-        self.address = normalized(base_url)
-        self.model = model
-        self.parameters: Mapping[str, Any] = dict(parameters or {})
-        self.learned: Mapping[str, str] = {}
-        self.guard = guard
-        self._key_variable = key_variable
-        self._timeout = timeout
-        self._purpose: Purpose = purpose
-        self._client: AsyncOpenAI | None = None
-        self._is_named = False
-        self._has_answered = False
-        self._experiment = asyncio.Lock()
-        self._is_tried = False
+    address: str
+    model: str
+    guard: DataUseGuard
+    _: KW_ONLY
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    key_variable: str | None = None
+    timeout: float = 600.0
+    purpose: Purpose = "answer"
+    learned: Learned = field(default_factory=dict)
+    _client: AsyncOpenAI | None = None
+    _is_named: bool = False
+    _has_answered: bool = False
+    _is_tried: bool = False
+    _experiment: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.address = normalized(self.address)
         own = filter(_NOT_OF_A_MODEL.search, self.parameters)
         if reserved := sorted({*secret_places(self.parameters), *own}):
             raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
-        key_from_environment(key_variable, os.environ)
+        key_from_environment(self.key_variable, os.environ)
         # What asking needs is imported before the first question is on its way. Ctrl-C waits for
         # its end: within an import it may leave a lock behind, or be taken by Python for one that
         # nobody handles.
@@ -193,7 +185,7 @@ class OpenAIModel:
         it was one of several that are refused.
         """
         while True:
-            known, tried = self.learned, ParameterFallbacks(self.learned)
+            known = tried = self.learned
             refused = await self._post(request, tried)
             only_named = self._has_answered or self._is_tried
             if not isinstance(refused, Failure):
@@ -202,22 +194,22 @@ class OpenAIModel:
             is_refused = refused.is_refused_request or refused.code == errors.NO_SYSTEM_ROLE
             if is_refused and self.learned != known:
                 continue  # what another request has learned meanwhile may help this one
-            if not (trials := tried.trials(last, request, only_named=only_named)):
+            if not (trials := _trials(last, request, tried, only_named=only_named)):
                 return refused
             async with self._experiment:
                 if self.learned != known:
                     continue
                 while trials:
-                    trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
+                    trial = {**tried, **trials.pop(0)}
                     answer = await self._post(request, trial)
                     if not isinstance(answer, Failure):
-                        self.learned = {**self.learned, **trial.learned}
+                        self.learned = {**self.learned, **trial}
                         return answer
                     if not (answer.is_refused_request or answer.code == errors.NO_SYSTEM_ROLE):
                         return answer
                     if answer.words != last.words:
                         tried, last = trial, answer
-                        trials = tried.trials(last, request, only_named=only_named)
+                        trials = _trials(last, request, tried, only_named=only_named)
                 self._is_tried = self._is_tried or not only_named
                 return refused
 
@@ -227,10 +219,10 @@ class OpenAIModel:
             await self._client.close()
             self._client = None
 
-    async def _post(self, request: Request, fallbacks: ParameterFallbacks) -> Reply | Failure:
+    async def _post(self, request: Request, learned: Learned) -> Reply | Failure:
         body = {
-            **body_of(request, fallbacks.parameters(request.all_parameters)),
-            "messages": fallbacks.messages(request.item.messages),
+            **body_of(request, sent_parameters(request.all_parameters, learned)),
+            "messages": sent_messages(request.item.messages, learned),
         }
         sent = await self.send("/chat/completions", request, body)
         answer = sent if isinstance(sent, Failure) else read_reply(sent, texts_of(body))
@@ -248,16 +240,16 @@ class OpenAIModel:
             body: with the text.
         """
         if request is not None:
-            self.guard.authorize(request, json.dumps(body).encode(), self._purpose)
+            self.guard.authorize(request, json.dumps(body).encode(), self.purpose)
         import httpx2
         import openai
 
-        key = key_from_environment(self._key_variable, os.environ)
+        key = key_from_environment(self.key_variable, os.environ)
         client = self._client = self._client or self._new_client(key)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         refused: RefusedError
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 call = client.get if request is None else partial(client.post, body=body)
                 response = await call(path, cast_to=httpx2.Response)
                 return without_key(response.text, key)
@@ -291,10 +283,10 @@ class OpenAIModel:
             own = {"authorization": f"Bearer {key}", "accept-encoding": "gzip"}
             sent.headers = httpx2.Headers({**needed, **own})
 
-        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
+        timeout = httpx2.Timeout(self.timeout, connect=min(self.timeout / 2, _LONGEST_CONNECT))
         if not self._is_named:  # a client for each event loop, and a line for all of them
             self._is_named = True
-            named = self._key_variable or "none"
+            named = self.key_variable or "none"
             print(
                 f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr
             )

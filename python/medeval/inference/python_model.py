@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -23,49 +23,38 @@ from medeval.inference.types import Model, Reply, Request, Sample, body_of
 from medeval.text import sha256_of, whole
 
 
+@dataclass(eq=False)
 class PythonModel(Model):
     """A function in this process that takes an item and returns its text, or a whole reply.
 
-    Args:
+    Attributes:
         function: called in a thread of its own for each item; it may be called in several at once.
-        name: what the run calls the model.
+        model: what the run calls the model.
         guard: it stops the items or records them in its audit.
         purpose: what the audit calls its requests.
         timeout: seconds after which an item is an error and its call no longer waited for; None to
             wait for as long as it takes.
         file: where a user's function stands, by which the guard knows it; None for a built-in one.
-
-    Attributes:
-        file: the same, in full.
     """
 
-    def __init__(
-        self,
-        function: Callable[[Sample], str | Reply],
-        name: str,
-        guard: DataUseGuard,
-        purpose: Purpose = "answer",
-        timeout: float | None = 600.0,
-        file: Path | None = None,
-    ) -> None:
-        self.address = IN_PROCESS
-        self.model = name
-        self._function = function
-        self._guard = guard
-        self._purpose: Purpose = purpose
-        self._timeout = timeout
-        self.file = None if file is None else str(file.resolve())
+    function: Callable[[Sample], str | Reply]
+    model: str
+    guard: DataUseGuard
+    purpose: Purpose = "answer"
+    timeout: float | None = 600.0
+    file: Path | None = None
+    address = IN_PROCESS
 
     async def ask(self, request: Request) -> Reply | Failure:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
         if self.file is not None:
-            self._guard.check(self.file, request.item.is_open)
-        self._guard.authorize(request, body, self._purpose)
+            self.guard.check(str(self.file.resolve()), request.item.is_open)
+        self.guard.authorize(request, body, self.purpose)
         try:
             answer = await self._called(request.item)
         except TimeoutError:
-            told = f"it took longer than {self._timeout} seconds"
+            told = f"it took longer than {self.timeout} seconds"
             return Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
         except RuntimeError as error:  # there is no thread to be had
             return _failure_of(error)
@@ -91,14 +80,14 @@ class PythonModel(Model):
             with suppress(InvalidStateError):  # the run has gone on or ended without it
                 try:
                     # A copy: what the function does to it must not change what was asked.
-                    returned.set_result(self._function(deepcopy(item)))
+                    returned.set_result(self.function(deepcopy(item)))
                 except KeyboardInterrupt as raised:
                     returned.set_exception(raised)
                 except BaseException as raised:  # noqa: BLE001  whatever a user's function raises
                     returned.set_result(_failure_of(raised))
 
         threading.Thread(target=call, name="callable", daemon=True).start()
-        return await asyncio.wait_for(asyncio.wrap_future(returned), self._timeout)
+        return await asyncio.wait_for(asyncio.wrap_future(returned), self.timeout)
 
 
 def _failure_of(raised: BaseException) -> Failure:

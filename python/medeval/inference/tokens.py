@@ -19,7 +19,7 @@ from medeval.errors import UserError
 from medeval.inference import errors
 from medeval.inference.cost import longest_reply
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy, json_or_none
-from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel, ParameterFallbacks
+from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel, sent_messages
 from medeval.inference.openai_replies import count_at, value_at
 from medeval.inference.types import OPEN, Model, Request, Sample, canonical
 
@@ -96,7 +96,7 @@ class ServerTokens:
         provider = self.provider
         request = Request(item, provider.address, provider.model, provider.parameters, "")
         body: dict[str, Any] = {"model": provider.model, "add_generation_prompt": True}
-        body["messages"] = ParameterFallbacks(provider.learned).messages(item.messages)
+        body["messages"] = sent_messages(item.messages, provider.learned)
         body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
         # The tokenizer stands beside the versioned part of the address, on the same server.
         address = f"{provider.address.removesuffix('/v1')}/tokenize"

@@ -88,7 +88,7 @@ def hold(
     declared = {server.url: Endpoint(base_url=server.url, runs_locally=True)}
     gate = DataUseGuard(declared if given.get("declared") else {}, folder / AUDIT)
     found: dict[str, Any] = {"raises": "", "stopped": ""}
-    model = {"parameters": given.get("parameters"), "timeout": given.get("timeout", 5.0)}
+    model = {"parameters": given.get("parameters", {}), "timeout": given.get("timeout", 5.0)}
     try:
         ended = ask(server.url, folder, samples_of(given), config_of(given), gate, **model)
     except UserError as error:
