@@ -241,7 +241,6 @@ class CostLedger(AbstractContextManager["CostLedger"]):
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
             self._file.__exit__(*error)
-            self._file = None
 
     def begin(self, most: Decimal) -> int:
         """Return the number of a call that is about to be made.

@@ -27,8 +27,6 @@ RESPONSES = "responses.jsonl"
 STEPS = "steps.jsonl"
 AUDIT = "audit.jsonl"
 
-_NONE = "nothing"
-
 
 @dataclass
 class Progress:
@@ -350,7 +348,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any], words: str) ->
     """Return each setting that differs, with both values in some words; empty if none does."""
     ours, theirs = _flat(one), _flat(other)
     names = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
-    values = {n: (_cut(ours.get(n, _NONE)), _cut(theirs.get(n, _NONE))) for n in names}
+    values = {n: [_cut(each.get(n, "nothing")) for each in (ours, theirs)] for n in names}
     return "; ".join(f"{name} {words.format(*both)}" for name, both in values.items())
 
 

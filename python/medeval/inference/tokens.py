@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference import errors
@@ -24,9 +24,6 @@ from medeval.inference.openai_replies import count_at, value_at
 from medeval.inference.types import OPEN, Model, Request, Sample, canonical
 
 DEFAULT_LIMIT = 8192
-
-CountedBy = Literal["server", "tiktoken", "estimate"]
-LimitFrom = Literal["server", "user", "default"]
 
 _ENCODING = "o200k_base"
 # What the templates of chat models put around a message, and before the reply.
@@ -43,11 +40,11 @@ class EstimatedTokens:
     Attributes:
         encoding: of tiktoken, whose tables stand for those of models it does not know; None for a
             rule of thumb: a token for each three and a half bytes, and the template's.
-        counted_by: which of them.
+        counted_by: which of them: `tiktoken` or `estimate`.
     """
 
     encoding: Any = None
-    counted_by: CountedBy = "estimate"
+    counted_by: str = "estimate"
 
     async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them."""
@@ -75,7 +72,7 @@ class ServerTokens:
 
     provider: OpenAIModel
     retries: RetryPolicy = field(default_factory=RetryPolicy)
-    counted_by: CountedBy = "server"
+    counted_by: str = "server"
 
     async def count(self, item: Sample) -> int:
         """Return the tokens of an item's messages and tools, with the template around them.
@@ -120,13 +117,13 @@ class ContextWindow:
 
     Attributes:
         limit: tokens of prompt and reply together.
-        limit_from: who said so.
+        limit_from: who said so: `server`, `user`, or nobody, the `default`.
         counter: counts prompts.
         kept_free: tokens that no prompt fills.
     """
 
     limit: int
-    limit_from: LimitFrom
+    limit_from: str
     counter: Counter
     kept_free: int = 0
 
@@ -216,7 +213,7 @@ async def context_window(
             counter = EstimatedTokens(import_module("tiktoken").get_encoding(_ENCODING), "tiktoken")
         except (ImportError, OSError):  # not installed, or its tables neither here nor to be had
             counter = EstimatedTokens()
-    limit_from: LimitFrom = "user" if limit else "server" if told else "default"
+    limit_from = "user" if limit else "server" if told else "default"
     size = limit or told or DEFAULT_LIMIT
     reply = longest_reply(provider) or 0
     if size <= max(margin, reply):
