@@ -9,13 +9,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from command_server import CommandServer
-
-# In the environment of a command: the rows are by the hundred thousand, so that compiling pays.
-COMPILED = "SPARK_PROCESS_COMPILES"
 
 
 def spark_process() -> CommandServer:
@@ -40,18 +36,6 @@ def _run(words: Sequence[str]) -> int:
     return 0
 
 
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Let the session, which must be there, compile expressions of queries."""
-    from pyspark.sql import SparkSession
-
-    settings, name = SparkSession.builder.getOrCreate().conf, "spark.sql.codegen.factoryMode"
-    before = settings.get(name)
-    settings.set(name, "FALLBACK")
-    yield
-    settings.set(name, before)
-
-
 def _serve() -> None:
     """Run what is asked on standard input; standard output is for exit codes."""
     answers = os.dup(1)
@@ -65,11 +49,7 @@ def _serve() -> None:
         os.environ.clear()
         os.environ.update(asked["env"])
         before = time.process_time()
-        if COMPILED in os.environ:
-            with _compiling():
-                code = _run(asked["command"])
-        else:
-            code = _run(asked["command"])
+        code = _run(asked["command"])
         sys.stdout.flush()
         sys.stderr.flush()
         os.write(answers, f"{code} {time.process_time() - before}\n".encode())

@@ -14,7 +14,7 @@ import pytest
 from builds import FLOORS, MODELS_ONLY
 from command_server import CommandServer
 from commands import PROJECT_ROOT, contents, run_dbt
-from spark_process import COMPILED, spark_process
+from spark_process import spark_process
 
 pytestmark = pytest.mark.slow
 
@@ -26,14 +26,12 @@ KINDS = {
     "yier": ["MEDEVAL_YIER"],
 }
 
-FEATURES = "mimic3_features"
 # Of the schemas of MIMIC-III's open demo.
 OPEN = "open_"
 
-# Of few rows most time goes into plans: nothing is compiled for them twice.
+# Of few rows most time goes into plans: what is compiled are expressions alone.
 DEFAULTS = """\
 spark.sql.codegen.wholeStage false
-spark.sql.codegen.factoryMode NO_CODEGEN
 spark.sql.adaptive.enabled false
 """
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
@@ -103,9 +101,7 @@ class Spark:
         dbt = ("--target-path", self.folder / "target", "--log-path", folder / "logs")
         # Real data are tested too.
         kinds = () if source else MODELS_ONLY
-        others = [floor for floor in floors if floor != FEATURES]
-        for part, env in ((others, of_spark), ([FEATURES], {**of_spark, COMPILED: "1"})):
-            self.run("dbt", "build", "--select", *part, *kinds, *dbt, env=env)
+        self.run("dbt", "build", "--select", *floors, *kinds, *dbt, env=of_spark)
         exports = (folder / "on-spark", folder / "on-duckdb")
         task = ["--task", "mimic3"] if source else []
         for out, env in zip(exports, (of_spark, of_duckdb), strict=True):
@@ -149,7 +145,7 @@ def demo(spark: Spark, demo_folder: Path) -> Twins:
 @pytest.fixture(scope="module")
 def open_demo(spark: Spark, tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Twins:
     source, folder = shared / "data" / "mimic3_demo", tmp_path_factory.mktemp("duckdb-open")
-    floors = ("mimic3", FEATURES)
+    floors = ("mimic3", "mimic3_features")
     named = {"MEDEVAL_MIMIC3_DIR": str(source)}
     run_dbt("build", "--select", *floors, *MODELS_ONLY, env=named, folder=folder, code=0)
     return spark.twins(OPEN, folder / "medeval.duckdb", source, floors)
