@@ -25,10 +25,17 @@ Advance = Callable[[int], object]
 
 
 class Terminal(Console):
-    """A console to which cells and titles are texts, whatever is in them, and never markup."""
+    """A console to which cells and titles are texts, whatever is in them, and never markup.
 
-    def __init__(self, *, stderr: bool = False) -> None:
+    Args:
+        stderr: print on the error stream.
+        whole_words: a table whose words have no room side by side is wider than the terminal; else
+            they are folded.
+    """
+
+    def __init__(self, *, stderr: bool = False, whole_words: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False)
+        self._whole_words = whole_words
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text as it is."""
@@ -58,6 +65,8 @@ class Terminal(Console):
             room -= gap * (count - 1)
         else:
             room -= 3 * count + 1
+        if self._whole_words and room < 0:
+            self.width, room = self.width - room, 0
         # The least wanting first; where not even words have room, all are folded alike.
         by_need = sorted(range(count * (room >= 0)), key=lambda at: whole[at] - needed[at])
         for done, place in enumerate(by_need):

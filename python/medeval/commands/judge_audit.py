@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
-from rich.cells import cell_len
 from rich.table import Table
 
 import medeval
@@ -33,8 +31,6 @@ from medeval.text import sha256_of
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
     from medeval.judging.running import Judging
-
-_MOST_WITH_GAPS = 8
 
 
 @command_flags("judge_audit")
@@ -82,11 +78,8 @@ def judge_audit(**given: Any) -> None:
             attacks=given["attacks"] and AttackFile.read(given["attacks"]),
             human=ratings,
         )
-    for shown in audit_tables(report):
-        console = Terminal()
-        if isinstance(shown, Table):
-            _fit(shown, console)
-        console.print(shown)
+    for table in audit_tables(report):
+        Terminal(whole_words=True).print(table)  # names of attacks, above all
     warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
@@ -203,8 +196,6 @@ def _table(
 
     A name that stands in the row above too is not said again.
     """
-    from rich import box
-
     names = columns.index("answers")
     told = [
         [
@@ -214,30 +205,7 @@ def _table(
         for above, row in zip([[], *rows], rows, strict=False)
     ]
     table = table_of(title, columns, told, names=names)
-    table.title_justify, table.caption, table.box = "left", caption, box.SIMPLE
-    # Eighty columns of a terminal have to do for the widest of them.
-    table.padding, table.pad_edge = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0), False
+    table.title_justify, table.caption = "left", caption
     for column in table.columns:
         column.no_wrap = False
     return table
-
-
-def _fit(table: Table, console: Terminal) -> None:
-    """Narrow a table of texts to a terminal without breaking a word: names of attacks are whole.
-
-    The widest column is narrowed first, and gaps between columns go. A table whose words have no
-    room side by side is wider than the terminal.
-    """
-    texts = [[str(cell) for cell in (one.header, *one.cells)] for one in table.columns]
-    widths = [max(cell_len(line) for each in own for line in each.split("\n")) for own in texts]
-    least = [max(map(cell_len, " ".join(own).split()), default=0) for own in texts]
-    wide = console.options.update(max_width=sys.maxsize)
-    if console.measure(table, options=wide).maximum - sum(widths) + sum(least) > console.width:
-        table.padding = 0
-    whole = console.measure(table, options=wide).maximum
-    console.width = max(console.width, whole - sum(widths) + sum(least))
-    for _ in range(whole - console.width):
-        above = [place for place, width in enumerate(widths) if width > least[place]]
-        widths[max(above, key=widths.__getitem__)] -= 1
-    for column, width in zip(table.columns, widths, strict=True):
-        column.width = width
