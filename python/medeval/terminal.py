@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from medeval.errors import UserError
+from medeval.errors import UserError, os_error_as
+from medeval.files import replace_file
 from medeval.text import visible
 
 Advance = Callable[[int], object]
@@ -80,7 +81,8 @@ def show_results(
     sentences: Sequence[str],
     *,
     warnings: Sequence[str] = (),
-    files: Mapping[Path, Callable[[Path], object]] = MappingProxyType({}),
+    files: Mapping[Path, str] = MappingProxyType({}),
+    out: Path | None = None,
     left: str = "",
     content: Any,
     bare_nan: bool = False,
@@ -92,7 +94,8 @@ def show_results(
         tables: printed first.
         sentences: printed below them.
         warnings: in sentences, for the error stream.
-        files: what writes each file.
+        files: the text of each file.
+        out: a file for the content, in one line.
         left: what is still to be done, in a sentence; empty if all is.
         content: what is printed instead of tables and sentences where JSON is wanted.
         bare_nan: the JSON may have NaN.
@@ -102,8 +105,12 @@ def show_results(
         UserError: a file cannot be written.
     """
     warn(*warnings)
-    for place, write in files.items():
-        write(place)
+    if out is not None:
+        line = json.dumps(content, allow_nan=bare_nan, ensure_ascii=False)
+        files = {**files, out: f"{line}\n"}
+    for place, text in files.items():
+        with os_error_as(f"Cannot write {place}: {{why}}."):
+            replace_file(place, text.encode())
     if as_json:
         print_json(content, bare_nan=bare_nan)
     for table in () if as_json else tables:

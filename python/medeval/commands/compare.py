@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import typer
 from rich.table import Table
 
 from medeval.commands.options import command_flags
-from medeval.commands.score import meant, resume_again, write_json
+from medeval.commands.score import meant, resume_again
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.tasks.run_record import facts_of_run, read_record
@@ -58,13 +57,12 @@ def compare(context: typer.Context, **given: Any) -> None:
         # Predictions have the same rows for all metrics.
         comparisons.append({key: about[key] for key in about if (key, about[key]) != ("n", None)})
     content = {**found.content, "comparisons": comparisons}
-    out = given["out"]
     legend = [f"{letter}: {run}" for run, letter in letters.items()]
     show_results(
         tables,
         [*legend, *said, *found.sentences, NOT_EQUAL],
         warnings=found.warnings,
-        files={} if out is None else {out: partial(write_json, content=content)},
+        out=given["out"],
         content=content,
         as_json=given["json"],
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +56,7 @@ def score(context: typer.Context, **given: Any) -> None:
             scored = replace(scored, warnings=[*scored.warnings, warning])
     else:
         scored = kind.score_file(path, name, method)
-    report = report_of(scored)
-    content = json.loads(report.to_json()) if scored.file is None else scored.file
-    files: dict[Path, Any] = {} if folder is None else {folder / registry.SCORES: report.save}
-    place = None if given["json"] else given["out"] or scored.place
-    if place is not None:
-        files[place] = partial(write_json, content=content, bare_nan=scored.bare_nan)
+    report = f"{report_of(scored).to_json(indent=2)}\n"
     missing, left = scored.result.metadata.get("not_asked", 0), ""
     if missing:
         again = resume_again(path, given["moved"])
@@ -73,25 +67,15 @@ def score(context: typer.Context, **given: Any) -> None:
         [table, *(table_of(one.title, one.columns, one.rows) for one in more)],
         [*scored.notes, *ends],
         warnings=scored.warnings,
-        files=files,
+        files={} if folder is None else {folder / registry.SCORES: report},
+        out=None if given["json"] else given["out"] or scored.place,
         left=left,
-        content=content,
+        content=json.loads(report) if scored.file is None else scored.file,
         bare_nan=scored.bare_nan,
         as_json=given["json"],
     )
     if missing:
         raise typer.Exit(1)
-
-
-def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool = False) -> None:
-    """Write one line of JSON, whole or not at all; readable by its owner only.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    from medeval.models.text_files import save_text  # with its package it is slow to load
-
-    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
 def resume_again(folder: Path, moved: Mapping[str, Any]) -> str:
