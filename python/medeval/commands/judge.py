@@ -50,11 +50,8 @@ def judge(**given: Any) -> None:
     record = read_record(run)
     task = registry.resume(record)
     again = same_command()
-    jury = chosen(given, task, record)
-    refuse_unnamed(record, unnamed(given, jury), again)
-    jury = with_key(given, jury)
-    check_before(task, jury, given["endpoints"])
-    options = judges_asked(given)
+    jury = chosen_and_checked(given, task, record, again)
+    options = how_asked(given)
     with graceful_exit(lambda: f"{verdicts_kept(task, run, jury)}; go on with `{again}`"):
         results = judge_and_tell(task, run, jury, options, given["endpoints"])
     print(command_of("score", run))
@@ -97,6 +94,21 @@ def chosen(given: Mapping[str, Any], task: AskedTask, record: RunRecord) -> Jury
     if wanted is None and record.judgings:
         wanted = record.judgings[-1].changed(**_other_rubric(given, task))
     return chosen_jury(record, wanted, _choices(given))
+
+
+def chosen_and_checked(
+    given: Mapping[str, Any], task: AskedTask, record: RunRecord, command: str
+) -> Jury:
+    """Return the judging of a run as `chosen` does, fit to be asked.
+
+    Raises:
+        UserError: its record names what it may not decide alone, or as `check_before`.
+    """
+    jury = chosen(given, task, record)
+    refuse_unnamed(record, unnamed(given, jury), command)
+    jury = with_key(given, jury)
+    check_before(task, jury, given["endpoints"])
+    return jury
 
 
 def _choices(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,8 +173,8 @@ def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) ->
         )
 
 
-def judges_asked(given: Mapping[str, Any]) -> RunConfig:
-    """Return how judges are asked, by the flags of a command: again for what has no reply.
+def how_asked(given: Mapping[str, Any]) -> RunConfig:
+    """Return how models and judges are asked, by the flags of a command: again what has no reply.
 
     Raises:
         UserError: the limit is no amount of money, or there are no such prices.

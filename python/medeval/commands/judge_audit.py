@@ -61,7 +61,7 @@ def judge_audit(**given: Any) -> None:
         judging.refuse_unnamed(record, judging.unnamed(given, jury), again)
     ratings = None if human is None else read_human_ratings(human, audited.rubric)
     parts = [name.strip() for each in given["parts"] or () for name in each.split(",")]
-    config = judging.judges_asked(given)
+    config = judging.how_asked(given)
     currency = config.prices.currency
 
     def kept() -> str:

@@ -19,9 +19,9 @@ from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
 from medeval.commands.options import amount, command_flags, flag, given_options
 from medeval.commands.progress import ledger_table, shown_progress
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, charged_in, kept_spending, read_prices
-from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
-from medeval.inference.run import AUDIT, RunConfig, RunResult
+from medeval.inference.cost import Budget, charged_in, kept_spending
+from medeval.inference.guard import IN_PROCESS
+from medeval.inference.run import RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, check_before, judged, judgings_with
@@ -78,8 +78,8 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
 
     Args:
         given: the flags of the command, with one task and one model. What `execute` needs is added:
-            `read_prices`, what tokens cost, and `named_again`, flags that every command about this
-            run needs.
+            `config`, how it is asked, and `named_again`, flags that every command about this run
+            needs.
         options: of the task, for all tasks that are named.
 
     Raises:
@@ -139,7 +139,7 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
         check_before(task, jury, given["endpoints"])
     of_file = named if registry.FILE_CLASS.fullmatch(named) else ""
     given["named_again"] = {"--task": of_file} if of_file else {}
-    given["read_prices"] = read_prices(given["prices"])  # reported before a folder is made
+    given["config"] = judging.how_asked(given)  # reported before a folder is made
     run = TaskRun(
         task,
         choice,
@@ -156,10 +156,8 @@ def start(given: dict[str, Any], options: dict[str, Any]) -> TaskRun | None:
     elif is_judged and (jury or read_record(run.folder).judgings):
         # As `judge RUN` with the same flags.
         record = read_record(run.folder)
-        jury = judging.chosen(given, task, record)
-        missing = judging.unnamed(given, jury)
-        judging.refuse_unnamed(record, missing, _resume_words(run.folder, given))
-        check_before(task, jury, given["endpoints"])
+        command = _resume_words(run.folder, given)
+        jury = judging.chosen_and_checked(given, task, record, command)
         run.update(JUDGINGS, judgings_with(record, jury))
     return run
 
@@ -233,7 +231,7 @@ def resume(given: dict[str, Any], options: dict[str, Any]) -> TaskRun:
     for jury in juries if judged(task) else ():
         check_before(task, judging.with_key(given, jury), given["endpoints"])
     limit = record.limit if given["limit"] is None else given["limit"]
-    given["read_prices"] = read_prices(given["prices"])
+    given["config"] = judging.how_asked(given)
     return TaskRun(
         task,
         choice,
@@ -264,7 +262,8 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
         typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
     # For the next start.
-    run.kept["max_cost"] = str(amount(given["max_cost"]) or "")
+    config: RunConfig = given["config"]
+    run.kept["max_cost"] = str(config.budget.limit or "")
     run.kept["prices"] = str(given["prices"].resolve()) if given["prices"] else ""
     with graceful_exit(lambda: _status_line(run, given)):
         try:
@@ -278,14 +277,14 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
                 result, warnings = _import(run, given)
             else:
                 total = sum(1 for _ in run.items())
-                with shown_progress(given["read_prices"].currency, total) as show:
-                    config = replace(
-                        _config(run, given, run.journal),
+                with shown_progress(config.prices.currency, total) as show:
+                    own = replace(
+                        _with_spending(config, run, run.journal),
                         # A new run is named now: it is there to stay.
                         on_start=partial(print, f"run {run.folder}") if run.made else None,
                         on_progress=partial(show, "asking"),
                     )
-                    result = run.evaluate(config)
+                    result = run.evaluate(own)
                 warnings = [
                     f"the endpoint refuses {name}; it was"
                     f" {f'sent as {instead}' if instead else 'left out'}"
@@ -301,7 +300,7 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
             if task is not None and record.judgings and not given["no_judge"]:
                 jury = judging.with_key(given, record.judgings[-1])
                 # What the model's answers cost is of the same limit.
-                config = _config(run, given, run.folder / jury.folder / "judgments")
+                config = _with_spending(config, run, run.folder / jury.folder / "judgments")
                 results = judging.judge_and_tell(task, run.folder, jury, config, given["endpoints"])
                 is_whole = is_whole and not results.exit_code
         except UserError:
@@ -312,23 +311,18 @@ def _execute(run: TaskRun, given: Mapping[str, Any]) -> bool:
     return is_whole
 
 
-def _config(run: TaskRun, given: Mapping[str, Any], journal: Path) -> RunConfig:
+def _with_spending(config: RunConfig, run: TaskRun, journal: Path) -> RunConfig:
     """Return how one part of a run is executed.
 
     Args:
+        config: by the flags of the command.
         run: of the model and its judges, which have one limit on cost.
-        given: flags of the command.
         journal: of those that are to be asked, or how their names begin: they book their own.
     """
-    max_cost = amount(given["max_cost"])
-    spent = Decimal(0) if max_cost is None else charged_in(run.folder, beside=journal)
-    is_retried = not run.made or journal != run.journal
-    return RunConfig(
-        concurrency=given["concurrency"],
-        prices=given["read_prices"],
-        budget=Budget(max_cost, spent),
-        retry=frozenset({Outcome.ERRORED}) if is_retried else frozenset(),
-    )
+    limit, is_retried = config.budget.limit, not run.made or journal != run.journal
+    spent = Decimal(0) if limit is None else charged_in(run.folder, beside=journal)
+    retry = config.retry if is_retried else frozenset[Outcome]()
+    return replace(config, budget=Budget(limit, spent), retry=retry)
 
 
 def _export(run: TaskRun, given: Mapping[str, Any]) -> None:
@@ -337,8 +331,7 @@ def _export(run: TaskRun, given: Mapping[str, Any]) -> None:
 
     run.require_batch()
     path = given["export_prompts"]
-    guard = DataUseGuard(read_endpoints(given["endpoints"]), run.folder / AUDIT)
-    count = export_batch(run, run.items(), guard, path)
+    count = export_batch(run, run.items(), run.guard, path)
     run.record_alone()
     if run.made:
         print(f"run {run.folder}")
@@ -352,7 +345,7 @@ def _import(run: TaskRun, given: Mapping[str, Any]) -> tuple[RunResult, list[str
 
     run.require_batch()
     items, files = run.items(), given["import_answers"]
-    imported = import_batch(run, items, files, given["read_prices"], run.task.can_read)
+    imported = import_batch(run, items, files, given["config"].prices, run.task.can_read)
     run.record_alone()
     if run.made:
         print(f"run {run.folder}")
@@ -373,7 +366,7 @@ def _tell(
         Whether no item errored, and replies were read.
     """
     sums, stopped = result.progress, result.stopped
-    currency = None if run.choice.is_local else given["read_prices"].currency
+    currency = None if run.choice.is_local else given["config"].prices.currency
     Terminal().print(ledger_table(sums, currency, result.spent))
     unread = run.warning_of_unread(sums)
     warn(*filter(None, [*warnings, unread, stopped]))

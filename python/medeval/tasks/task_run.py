@@ -147,6 +147,7 @@ class TaskRun(Run):
     Attributes:
         task: what is asked.
         choice: who is asked.
+        guard: asked before any text leaves.
         limit: how many items are asked at most; None for all.
         kept: what may change from start to start. A run that is resumed keeps what it has of it
             until it goes on indeed.
@@ -173,7 +174,8 @@ class TaskRun(Run):
         if folder is None:
             like = _run_like(task, choice, runs, shard, asked_task) if may_resume else None
             folder = like or new_folder(runs, task.name, choice.model)
-        model = choice.opened(task, DataUseGuard(read_endpoints(endpoints), folder / AUDIT))
+        self.guard = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
+        model = choice.opened(task, self.guard)
         self.made = not folder.exists()
         with os_error_as(f"{folder} cannot be made ({{why}}). Choose another --out."):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
