@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medeval.commands.graceful_exit import command_of, graceful_exit, same_command, with_flags
-from medeval.commands.options import amount, command_flags
-from medeval.commands.progress import cost_of, shown_progress
+from medeval.commands.options import amount, command_flags, command_of, same_command, with_flags
+from medeval.commands.progress import cost_of, graceful_exit, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, read_prices
 from medeval.inference.guard import IN_PROCESS

@@ -13,9 +13,8 @@ from rich.table import Table
 
 import medeval
 from medeval.commands import judge as judging
-from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.options import command_flags
-from medeval.commands.progress import shown_progress
+from medeval.commands.options import command_flags, same_command
+from medeval.commands.progress import graceful_exit, shown_progress
 from medeval.errors import UserError
 from medeval.files import toml_beside
 from medeval.inference.guard import DataUseGuard, read_endpoints

@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.graceful_exit import command_of
-from medeval.commands.options import command_flags
+from medeval.commands.options import command_flags, command_of
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES

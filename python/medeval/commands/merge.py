@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medeval.commands.graceful_exit import command_of
-from medeval.commands.options import command_flags
+from medeval.commands.options import command_flags, command_of
 from medeval.errors import UserError, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import merge_spending

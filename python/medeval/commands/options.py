@@ -1,13 +1,19 @@
-"""The flags of commands: those in TOML files here, and those that are options of tasks."""
+"""The flags of commands: those in TOML files here, those that are options of tasks, and lines.
+
+A line is a command as a user would give it, for messages that say how to go on.
+"""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache, partial
 from inspect import Parameter, Signature, signature
+from itertools import chain
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -34,6 +40,7 @@ _TYPES: dict[str, tuple[Any, str | None]] = {
     "texts": (list[str], "TEXT"),
 }
 _METAVARS = dict(_TYPES.values())
+_KEY = "--judge-api-key"
 # Longer names of flags have a line of the help for themselves.
 _NAMES = 26
 # Of commands whose flags are also options of the task: where the task's class has them.
@@ -222,3 +229,25 @@ def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str
 def flag(name: str) -> str:
     """Return an option as the flag that it is."""
     return f"--{name.replace('_', '-')}"
+
+
+def command_of(*words: object, named: Mapping[str, str] | None = None) -> str:
+    """Return a command line of this program; `named` are further flags with their values."""
+    return with_flags(shlex.join(["python", "-m", "medeval", *map(str, words)]), named or {})
+
+
+def with_flags(command: str, named: Mapping[str, str]) -> str:
+    """Return a command line with further flags and their values."""
+    return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
+
+
+def same_command() -> str:
+    """Return the command that was given, without a key."""
+    words = []
+    given = iter(sys.argv[1:])
+    for word in given:
+        if word == _KEY:
+            next(given, None)
+        elif not word.startswith(f"{_KEY}="):
+            words.append(word)
+    return command_of(*words)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.graceful_exit import graceful_exit
 from medeval.commands.leaderboard import boards, read_reports
 from medeval.commands.options import command_flags
+from medeval.commands.progress import graceful_exit
 from medeval.errors import UserError, os_error_as
 from medeval.inference.run import RESPONSES
 from medeval.tasks import registry

@@ -15,9 +15,15 @@ from typing import Any
 import typer
 
 from medeval.commands import judge as judging
-from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
-from medeval.commands.options import amount, command_flags, flag, given_options
-from medeval.commands.progress import ledger_table, shown_progress
+from medeval.commands.options import (
+    amount,
+    command_flags,
+    command_of,
+    flag,
+    given_options,
+    with_flags,
+)
+from medeval.commands.progress import graceful_exit, ledger_table, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS

@@ -11,8 +11,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from medeval.commands.graceful_exit import command_of
-from medeval.commands.options import command_flags, flag, given_options
+from medeval.commands.options import command_flags, command_of, flag, given_options
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES, RUN
