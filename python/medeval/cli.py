@@ -24,7 +24,7 @@ from medeval.commands.judge_audit import judge_audit
 from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
 from medeval.commands.merge import merge
-from medeval.commands.options import Command, command_flags
+from medeval.commands.options import Command, command_flags, command_group
 from medeval.commands.report import report, view
 from medeval.commands.run import predict, run
 from medeval.commands.score import score
@@ -49,8 +49,8 @@ _COMMANDS = (
 )
 for command in _COMMANDS:
     app.command(command.__name__.replace("_", "-"), cls=Command)(command)
-for name, group in registry.command_groups().items():
-    app.add_typer(group, name=name)
+for name, module in registry.COMMANDS.items():
+    app.add_typer(command_group(module), name=name)
 
 
 @app.callback(invoke_without_command=True)

@@ -12,11 +12,12 @@ from dataclasses import fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache, partial
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -31,6 +32,7 @@ UNLIMITED = "none"
 # Of flags that a file describes: the type, and what the help calls a value.
 _TYPES: dict[str, tuple[Any, str | None]] = {
     "format_and_folder": (tuple[str, Path], "FORMAT DIR"),
+    "layout": (Literal["array", "lines"], None),
     "number": (int, "N"),
     "path": (Path, "PATH"),
     "paths": (list[Path], "PATH"),
@@ -49,7 +51,9 @@ _OPTIONS = {"run": "Options", "score": "ScoreOptions", "compare": "ScoreOptions"
 _parameter = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
 
 
-def command_flags(command: str, kinds: Iterable[type] = ()) -> Callable[[Callable[..., None]], Any]:
+def command_flags(
+    command: str, kinds: Iterable[type] = (), described: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., None]], Any]:
     """Return what gives a function the flags of a command, which come as its keywords.
 
     They are described in COMMAND_flags.toml. A flag has `type`, `help` and what else
@@ -59,9 +63,10 @@ def command_flags(command: str, kinds: Iterable[type] = ()) -> Callable[[Callabl
     Args:
         command: names the file; the function has `**given` among its arguments.
         kinds: dataclasses, each field of which is a flag too.
+        described: the flags of a command that is described elsewhere.
     """
     shared, flags = toml_beside(__file__, "shared_flags.toml"), []
-    for name, own in toml_beside(__file__, f"{command}_flags.toml").items():
+    for name, own in (described or toml_beside(__file__, f"{command}_flags.toml")).items():
         one = own if "type" in own else {**shared[own.pop("like", name)], **own}
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
@@ -77,6 +82,16 @@ def command_flags(command: str, kinds: Iterable[type] = ()) -> Callable[[Callabl
             for one in fields(kind)
         ]
     return partial(_given_flags, flags)
+
+
+def command_group(place: str) -> typer.Typer:
+    """Return the commands of a module as a group: `COMMANDS`, with the flags of its flags.toml."""
+    module = import_module(place)
+    flags = toml_beside(str(module.__file__), "flags.toml")
+    group = typer.Typer(help=module.HELP, no_args_is_help=True)
+    for one in module.COMMANDS:
+        group.command()(command_flags(one.__name__, described=flags[one.__name__])(one))
+    return group
 
 
 def _given_flags(flags: Sequence[Parameter], function: Callable[..., None]) -> Callable[..., None]:

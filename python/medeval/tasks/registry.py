@@ -20,15 +20,14 @@ from medeval.tasks.run_record import RunRecord, content_of
 from medeval.tasks.task import AskedTask, Task
 
 if TYPE_CHECKING:
-    import typer
-
     from medeval.export import BenchmarkExport
     from medeval.models.about import About
 
 # The report of a run that is scored, in its folder.
 SCORES = "scores.json"
 _OWN: dict[str, dict[str, str]] = toml_beside(__file__, "registry.toml")
-BUILT_IN, ALIASES, LOADERS = (_OWN[name] for name in ("tasks", "aliases", "loaders"))
+_PLACES = ("tasks", "aliases", "loaders", "commands")
+BUILT_IN, ALIASES, LOADERS, COMMANDS = (_OWN[name] for name in _PLACES)
 # All others are task files, in a form of their own.
 TASK_FILES = "medeval.tasks.medical:MedicalTaskRun"
 # Their names, where they come along.
@@ -51,11 +50,6 @@ def names() -> Mapping[str, str]:
 def classes() -> list[type[Task]]:
     """Return the classes of these tasks."""
     return [task_class(name) for name in names()]
-
-
-def command_groups() -> dict[str, typer.Typer]:
-    """Return the commands of benchmarks, by the names of their groups."""
-    return {name: resolve_name(place) for name, place in _OWN["commands"].items()}
 
 
 def canonical_name(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -26,17 +26,11 @@ from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "yier"
 QUESTIONS, OPTIONS = "yier_questions", "yier_options"
-app = typer.Typer(
-    help="CHIP 2023 YIER-LLM: check and convert questions, submit.", no_args_is_help=True
-)
+HELP = "CHIP 2023 YIER-LLM: check and convert questions, submit."
 _TOLD = toml_beside(__file__, "prompts.toml")["commands"]
-_SKIPS = typer.Option("--skip-without-context", help=_TOLD["skip_without_context"])
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
-Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
 
 
-@app.command()
-def validate(file: File) -> None:
+def validate(**given: Any) -> None:
     """Check a file of questions.
 
     Exit code 1: there is something to see to.
@@ -44,6 +38,7 @@ def validate(file: File) -> None:
     from medeval.tasks.yier.files import read_file
     from medeval.tasks.yier.questions import check_records
 
+    file: Path = given["file"]
     found = read_file(file)
     outcomes, records = check_records(found.records)
     labelled = sum(bool(record.answer_choices) for record in records)
@@ -62,36 +57,20 @@ def validate(file: File) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
-def convert(
-    file: File,
-    to: Annotated[Literal["array", "lines"], typer.Option(help="One array, or one record a line.")],
-    out: Out = None,
-) -> None:
+def convert(**given: Any) -> None:
     """Write a file of questions as UTF-8 JSON.
 
     Every record and key is kept, in order.
     """
     from medeval.tasks.yier.files import as_text, read_file
 
-    found = read_file(file)
-    _write(out, as_text(found, to))
+    found = read_file(given["file"])
+    _write(given["out"], as_text(found, given["to"]))
     if found.repaired:
-        warn(f"{file} was not JSON as it stands; it was repaired")
+        warn(f"{found.name} was not JSON as it stands; it was repaired")
 
 
-@app.command()
-def prompt(
-    file: File,
-    out: Out = None,
-    language: Annotated[str, typer.Option(help=_TOLD["language"])] = "zh",
-    shuffle_seed: Annotated[int | None, typer.Option(help=_TOLD["shuffle_seed"])] = None,
-    passes: Annotated[int, typer.Option(min=1, help=_TOLD["passes"])] = 1,
-    examples: Annotated[Path | None, typer.Option(help=_TOLD["examples"])] = None,
-    shots: Annotated[int, typer.Option(min=0, help=_TOLD["shots"])] = 0,
-    example_seed: Annotated[int, typer.Option(help=_TOLD["example_seed"])] = 0,
-    skip_without_context: Annotated[bool, _SKIPS] = False,
-) -> None:
+def prompt(**given: Any) -> None:
     """Write the prompts as a run would send them.
 
     One JSON object a line.
@@ -99,39 +78,27 @@ def prompt(
     from medeval.tasks.options import read_options
     from medeval.tasks.yier.task import YierOptions, YierTask, shuffled_order
 
-    given = {
-        "questions": str(file),
-        "language": language,
-        "shuffle_seed": shuffle_seed,
-        "samples": passes,
-        "examples": None if examples is None else str(examples),
-        "shots": shots,
-        "example_seed": example_seed,
-        "skip_without_context": skip_without_context,
-    }
-    task = YierTask.start(NAME, read_options(YierOptions, given, NAME))
+    asked = {name: one for name, one in given.items() if name in YierOptions.model_fields}
+    asked |= {"questions": str(given["file"]), "samples": given["passes"]}
+    asked["examples"] = given["examples"] and str(given["examples"])
+    options = read_options(YierOptions, asked, NAME)
+    task = YierTask.start(NAME, options)
     lines = (
         {
             "sample_id": item.id,
             "sample": item.sample,
             "prompt_version": task.prompt_version,
-            "language": language,
-            "order": list(shuffled_order(task.by_id[item.id], shuffle_seed, item.sample)),
+            "language": options.language,
+            "order": list(shuffled_order(task.by_id[item.id], options.shuffle_seed, item.sample)),
             "messages": item.messages,
             "schema": item.parameters["response_format"]["json_schema"]["schema"],
         }
         for item in task.items()
     )
-    _write(out, json_lines(lines))
+    _write(given["out"], json_lines(lines))
 
 
-@app.command()
-def submit(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    out: Annotated[Path, typer.Option(help="The file to write.")],
-    questions: Annotated[Path | None, typer.Option(help=_TOLD["questions"])] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help=_TOLD["overwrite"])] = False,
-) -> None:
+def submit(**given: Any) -> None:
     """Write the file that is handed in.
 
     It holds the questions with `predict_answers`.
@@ -141,12 +108,13 @@ def submit(
     from medeval.tasks.yier.questions import fill
     from medeval.tasks.yier.task import YierTask
 
+    run, out, questions = given["run"], given["out"], given["questions"]
     record = read_record(run, NAME)
     moved = {} if questions is None else {"questions": str(questions)}
     task = YierTask.resume(record, moved)
     answered, agreement = task.answers(run)
     answers = {one.record.sample_id: one.answers for one in answered}
-    filled = fill(task.file, answers, overwrite=overwrite)
+    filled = fill(task.file, answers, overwrite=given["overwrite"])
     save_text(out, as_text(filled))
     print(f"{len(filled.records):,} records in {out}")
     if missing := sum(one.missing for one in answered):
@@ -155,8 +123,10 @@ def submit(
         print(f"{agreement:.1%} of the pairs of passes agree; the first is handed in")
 
 
-def _write(out: Path | None, text: str) -> None:
+COMMANDS = (validate, convert, prompt, submit)
 
+
+def _write(out: Path | None, text: str) -> None:
     if out is None:
         # Bytes, since the terminal's own encoding may not have the characters.
         sys.stdout.buffer.write(text.encode())
