@@ -23,6 +23,7 @@ import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
 from medeval.errors import UserError
 from medeval.files import create_private, hold, make_folder, replace_file, sha256
+from medeval.tasks.options import TaskOptions
 from medeval.terminal import progress
 from medeval.text import CREDENTIALED, OPEN, strictest
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
@@ -36,11 +37,6 @@ Add = Callable[[bytes, int], object]
 
 
 @dataclass(frozen=True)
-class NoOptions:
-    """What can be chosen about the export of a benchmark: nothing."""
-
-
-@dataclass(frozen=True)
 class BenchmarkExport:
     """How one benchmark is written.
 
@@ -51,7 +47,7 @@ class BenchmarkExport:
         tables: published tables; it is built where one of them is there.
         write: writes the files, given the warehouse, the tasks that are wanted, the folder of all
             exports and the options; returns lines that say what was written.
-        options: a dataclass whose fields are flags of the command, as typer annotates them.
+        options: what can be chosen; its fields are flags of the command.
     """
 
     name: str
@@ -59,7 +55,7 @@ class BenchmarkExport:
     aliases: Mapping[str, str]
     tables: tuple[str, ...]
     write: Callable[[Warehouse, Sequence[str], Path, Any], list[str]]
-    options: type = NoOptions
+    options: type[TaskOptions] = TaskOptions
 
     def __str__(self) -> str:
         """Return the name, with those of its parts."""
@@ -93,7 +89,7 @@ def lines_export(
     """
 
     def write(
-        warehouse: Warehouse, tasks: Sequence[str], out: Path, options: NoOptions
+        warehouse: Warehouse, tasks: Sequence[str], out: Path, options: TaskOptions
     ) -> list[str]:
         """Write the file and the manifest.
 

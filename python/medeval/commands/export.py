@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from medeval.builds import build_command, newest_build, open_built, untested
-from medeval.commands.options import command_flags, flags_of, options_of
+from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError, os_error_as
 from medeval.export import MANIFEST
 from medeval.tasks.options import parse_arguments
@@ -40,7 +40,8 @@ def export(
     It holds the hashes of the files and where their rows come from.
     """
     out, target = given["out"], given["target"]
-    options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
+    own = {name: given_options(one.options, given) for name, one in _EXPORTS.items()}
+    options = {name: _EXPORTS[name].options(**chosen) for name, chosen in own.items()}
     if given["format"] is not None:
         _write_tasks(task or [], given)
         return
@@ -120,7 +121,7 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:
     """Stop at an option that means nothing to any benchmark that is written."""
     for name, one in _EXPORTS.items():
-        flags = flags_of(one.options, given)
+        flags = [flag(own) for own in given_options(one.options, given) if own != "as_built"]
         if flags and name not in chosen:
             raise UserError(
                 f"{', '.join(flags)}: for {name} only; this would write {', '.join(chosen)}."

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from medeval import sources
-from medeval.commands.options import command_flags, flag, flags_of, options_of
+from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError
 from medeval.sources import LoadRequest, Source
 from medeval.tasks.registry import LOADERS, RAW_KINDS
@@ -36,7 +36,7 @@ def load(
     if kind not in known:
         raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
     for name, loader in _LOADERS.items():
-        if kind != name and (flags := flags_of(loader.Options, given)):
+        if kind != name and (flags := [*map(flag, given_options(loader.Options, given))]):
             raise UserError(f"{' and '.join(flags)}: for {name}, not for {kind}.")
     cohort_file, target = given["cohort_file"], given["target"] or DEFAULT_TARGET
     if cohort_file is not None and not any(plan.list_table for plan in plans):
@@ -50,15 +50,17 @@ def load(
     if plans:
         _load_tables(plans, cohort_file, request)
         return
-    options = options_of(_LOADERS[kind].Options, given)
+    loader = _LOADERS[kind]
+    own = given_options(loader.Options, given)
     unused = [flag(name) for name in ("schema", "replace", "target", "to") if given[name]]
-    if options.instead and unused:
+    if loader.INSTEAD in own and unused:
         # A database is described, and another flag says that nothing is loaded.
+        instead = flag(loader.INSTEAD)
         raise UserError(
-            f"{options.instead} loads nothing, so {', '.join(unused)} would be"
-            f" ignored. Leave it out, or leave {options.instead} out to load."
+            f"{instead} loads nothing, so {', '.join(unused)} would be"
+            f" ignored. Leave it out, or leave {instead} out to load."
         )
-    _LOADERS[kind].load(request, options)
+    loader.load(request, loader.Options(**own))
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:

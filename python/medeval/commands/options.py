@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache, partial
@@ -17,7 +16,7 @@ from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -52,7 +51,9 @@ _parameter = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
 
 
 def command_flags(
-    command: str, kinds: Iterable[type] = (), described: Mapping[str, Any] | None = None
+    command: str,
+    kinds: Iterable[type[TaskOptions]] = (),
+    described: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """Return what gives a function the flags of a command, which come as its keywords.
 
@@ -62,7 +63,7 @@ def command_flags(
 
     Args:
         command: names the file; the function has `**given` among its arguments.
-        kinds: dataclasses, each field of which is a flag too.
+        kinds: options, each of which is a flag too.
         described: the flags of a command that is described elsewhere.
     """
     shared, flags = toml_beside(__file__, "shared_flags.toml"), []
@@ -75,12 +76,7 @@ def command_flags(
         option = option(*one.pop("words", ()), **{"metavar": metavar, **one})
         kind = kind if default is not None else kind | None
         flags.append(_parameter(name, default=default, annotation=Annotated[kind, option]))
-    for kind in kinds:
-        hints = get_type_hints(kind, include_extras=True)
-        flags += [
-            _parameter(one.name, default=one.default, annotation=hints[one.name])
-            for one in fields(kind)
-        ]
+    flags += chain.from_iterable(map(_option_flags, kinds))
     return partial(_given_flags, flags)
 
 
@@ -99,16 +95,6 @@ def _given_flags(flags: Sequence[Parameter], function: Callable[..., None]) -> C
     kept = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
     function.__signature__ = Signature([*kept, *flags])  # type: ignore[attr-defined]
     return function
-
-
-def options_of(kind: type, given: Mapping[str, Any]) -> Any:
-    """Return the options of one kind, of the values of all flags."""
-    return kind(**{one.name: given[one.name] for one in fields(kind)})
-
-
-def flags_of(kind: type, given: Mapping[str, Any]) -> list[str]:
-    """Return the flags of one kind whose given values are not as they are by default."""
-    return [flag(one.name) for one in fields(kind) if given[one.name] != one.default]
 
 
 def amount(text: str | None) -> Decimal | None:
@@ -190,13 +176,19 @@ class Command(TyperCommand):
 
 @cache
 def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
-    """Return the flags of a task's options, each under its field's name and None if not given.
+    """Return the flags of a task's options for a command that is there; see `_option_flags`."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_given_flags([*_option_flags(kind, panel)], lambda **given: None))
+    return typer.main.get_command(app).params
+
+
+def _option_flags(kind: type[TaskOptions], panel: str | None = None) -> Iterator[Parameter]:
+    """Yield the flags of options, each under its field's name and None if not given.
 
     Args:
         kind: the options; a field's description is the flag's help.
         panel: of the help that shows them.
     """
-    flags = []
     for name, field in kind.model_fields.items():
         if field.exclude:
             continue
@@ -225,14 +217,11 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
                 if hasattr(one, bound)
             },
         )
-        flags.append(_parameter(name, default=None, annotation=Annotated[own | None, option]))
-    app = typer.Typer(add_completion=False)
-    app.command()(_given_flags(flags, lambda **given: None))
-    return typer.main.get_command(app).params
+        yield _parameter(name, default=None, annotation=Annotated[own | None, option])
 
 
 def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a task among the flags of a command, as far as they were given."""
+    """Return those options among the flags of a command, as far as they were given."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name in kind.model_fields

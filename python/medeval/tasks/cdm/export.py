@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import orjson
-import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, make_manifest
 from medeval.files import toml_beside
 from medeval.models.clinical_case import PATHOLOGIES, REFERENCE_NAMES
+from medeval.tasks.options import TaskOptions
 from medeval.terminal import Advance, progress, warn
 from medeval.text import strictest
 from medeval.warehouse import Row, Warehouse, flat, schema_name
@@ -42,19 +41,20 @@ _READ = toml_beside(__file__, "data/export.toml")
 # Times to the second, without a zone; a number that is none is null.
 _LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS
 _PARTS: dict[str, dict[str, str]] = _READ["parts"]
-_TOLD = _READ["options"]
 Case = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(TaskOptions):
     """Which cases, and which of their results."""
 
-    num_cases: Annotated[int | None, typer.Option(help=_TOLD["num_cases"])] = None
-    first_only: Annotated[bool, typer.Option("--first-only", help=_TOLD["first_only"])] = False
-    extended: Annotated[bool, typer.Option("--extended", help=_TOLD["extended"])] = False
+    WORDS: ClassVar[Mapping[str, str]] = _READ["options"]
 
-    def __post_init__(self) -> None:
+    num_cases: int | None = None
+    first_only: bool = False
+    extended: bool = False
+
+    def model_post_init(self, _: object) -> None:
+        """Refuse what cannot be meant."""
         if self.num_cases is not None and self.num_cases < 1:
             raise UserError(f"--num-cases is {self.num_cases}; it can be 1 or more.")
         if self.first_only and self.extended:

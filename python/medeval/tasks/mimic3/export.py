@@ -9,21 +9,19 @@ from __future__ import annotations
 import csv
 import random
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import compress, groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, ClassVar, Literal
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, make_manifest
 from medeval.tasks.mimic3.task import FLOOR, LABELS, LAYOUT, TASKS, Phenotyping
+from medeval.tasks.options import TaskOptions
 from medeval.terminal import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
@@ -40,19 +38,18 @@ VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
 # The benchmark does not clean these: what was charted is what it writes.
 UNCLEANED = frozenset(LAYOUT[SERIES]["uncleaned"])
 
-
-_TOLD = LAYOUT["export_options"]
 Order = Literal["canonical", "reference"]
 Layout = Literal["medeval", "mimic3-benchmarks"]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(TaskOptions):
     """What can be chosen about the files."""
 
-    order: Annotated[Order, typer.Option(help=_TOLD["order"])] = "canonical"
-    timeseries: Annotated[bool, typer.Option("--timeseries", help=_TOLD["timeseries"])] = False
-    layout: Annotated[Layout, typer.Option(help=_TOLD["layout"])] = "medeval"
+    WORDS: ClassVar[Mapping[str, str]] = LAYOUT["export_options"]
+
+    order: Order = "canonical"
+    timeseries: bool = False
+    layout: Layout = "medeval"
 
 
 def multitask_line(*row: Any) -> str:

@@ -11,25 +11,25 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 from urllib.parse import quote
-
-import typer
 
 from medeval.errors import UserError, os_error_as
 from medeval.files import make_folder, replace_file, toml_beside
 from medeval.sources import LoadRequest, sources
 from medeval.tasks.mtsamples import notes
+from medeval.tasks.options import TaskOptions
 from medeval.terminal import progress, say, warn
 
 if TYPE_CHECKING:
     import httpx2
 
+# The option of `load` by which nothing is loaded.
+INSTEAD = "download"
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
@@ -43,22 +43,17 @@ FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
 # The most entries of a folder that GitHub lists; it says nothing of the others.
 _LONGEST_LIST = 1000
-_TOLD = toml_beside(__file__, "texts.toml")["load_options"]
 
 Read = TypeVar("Read")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(TaskOptions):
     """Where the public notes are that `load mtsamples` reads or gets."""
 
-    download: Annotated[bool, typer.Option("--download", help=_TOLD["download"])] = False
-    cache_dir: Annotated[Path | None, typer.Option(help=_TOLD["cache_dir"])] = None
+    WORDS: ClassVar[Mapping[str, str]] = toml_beside(__file__, "texts.toml")["load_options"]
 
-    @property
-    def instead(self) -> str:
-        """The flag by which nothing is loaded."""
-        return "--download" if self.download else ""
+    download: bool = False
+    cache_dir: Path | None = None
 
 
 def load(request: LoadRequest, options: Options) -> None:

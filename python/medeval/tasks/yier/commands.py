@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import typer
 
@@ -20,6 +19,7 @@ from medeval.export import lines_export
 from medeval.files import json_lines, toml_beside
 from medeval.models.text_files import save_text
 from medeval.sources import LoadRequest, sources
+from medeval.tasks.options import TaskOptions, read_options
 from medeval.terminal import say, warn
 from medeval.text import whole
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -27,6 +27,8 @@ from medeval.warehouse import Warehouse, flat, schema_name
 NAME = "yier"
 QUESTIONS, OPTIONS = "yier_questions", "yier_options"
 HELP = "CHIP 2023 YIER-LLM: check and convert questions, submit."
+# The option of `load` by which nothing is loaded.
+INSTEAD = "out"
 _TOLD = toml_beside(__file__, "prompts.toml")["commands"]
 
 
@@ -75,7 +77,6 @@ def prompt(**given: Any) -> None:
 
     One JSON object a line.
     """
-    from medeval.tasks.options import read_options
     from medeval.tasks.yier.task import YierOptions, YierTask, shuffled_order
 
     asked = {name: one for name, one in given.items() if name in YierOptions.model_fields}
@@ -137,16 +138,12 @@ def _write(out: Path | None, text: str) -> None:
     save_text(out, text)
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(TaskOptions):
     """What becomes of the questions that `load yier` reads."""
 
-    out: Annotated[Path | None, typer.Option(help=_TOLD["out"])] = None
+    WORDS: ClassVar[Mapping[str, str]] = _TOLD
 
-    @property
-    def instead(self) -> str:
-        """The flag by which nothing is loaded."""
-        return "--out" if self.out is not None else ""
+    out: Path | None = None
 
 
 def load(request: LoadRequest, options: Options) -> None:
