@@ -15,19 +15,17 @@ from typing import Any
 import typer
 
 import medeval
-from medeval.commands.compare import compare
 from medeval.commands.doctor import doctor, models, tasks
 from medeval.commands.export import export
 from medeval.commands.init import init
 from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
-from medeval.commands.leaderboard import leaderboard, publish
 from medeval.commands.load import load
 from medeval.commands.merge import merge
 from medeval.commands.options import Command, command_flags, command_group
-from medeval.commands.report import report, view
+from medeval.commands.report import leaderboard, publish, report, view
 from medeval.commands.run import predict, run
-from medeval.commands.score import score
+from medeval.commands.score import compare, score
 from medeval.commands.synth import synth
 from medeval.commands.trace import trace
 from medeval.errors import UserError, os_error_as

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from medeval.commands.leaderboard import read_reports
-from medeval.commands.report import page_of
+from medeval.commands.report import page_of, read_reports
 from medeval.errors import UserError
 from medeval.tasks import registry
 from medeval.text import sha256_of

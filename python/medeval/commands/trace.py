@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.builds import Build, newest_build, open_built
-from medeval.commands.leaderboard import read_reports
 from medeval.commands.options import command_flags
+from medeval.commands.report import read_reports
 from medeval.errors import UserError
 from medeval.export import export_of
 from medeval.files import sha256
