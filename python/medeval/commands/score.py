@@ -58,10 +58,7 @@ def score(context: typer.Context, **given: Any) -> None:
         task = registry.resume(record, given["moved"], given["task"])
         scored = task.score(folder, method)
         warning = warning_of_cut_prompts(task.items(record.limit), read_journal(folder / RESPONSES))
-        if warning:
-            about = scored.result.metadata
-            about["warnings"] = [*about.get("warnings", scored.warnings), warning]
-            scored = replace(scored, warnings=[*scored.warnings, warning])
+        scored = replace(scored, warnings=[*scored.warnings, *filter(None, [warning])])
     else:
         scored = kind.score_file(path, name, method)
     report = f"{report_of(scored).to_json(indent=2)}\n"

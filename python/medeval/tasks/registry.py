@@ -6,7 +6,7 @@ The module of a task is imported when its name is given: no command waits for th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -136,7 +136,7 @@ def resume(
 
     Args:
         record: of the run.
-        moved: options for data that are elsewhere now; None among them counts as not given.
+        moved: options for data that are elsewhere now, of the task's `MOVED`.
         named: what names the task now, if that is something else than it was.
 
     Raises:
@@ -148,12 +148,8 @@ def resume(
     else:
         named = canonical_name(named)
     kind = task_class(named if named and FILE_CLASS.fullmatch(named) else record.task)
-    given = {name: value for name, value in (moved or {}).items() if value is not None}
-    if unknown := [name for name in given if name not in kind.MOVED]:
-        flag = unknown[0].replace("_", "-")
-        raise UserError(f"{record.folder} is a run of {record.task}, which has no --{flag}.")
     try:
-        return kind.resume(record, given, named)
+        return kind.resume(record, moved or {}, named)
     except (KeyError, TypeError):
         raise UserError(f"{record.folder} does not say how {record.task} was asked.") from None
 
@@ -204,19 +200,16 @@ def chosen_exports(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
     Raises:
         UserError: a name that no benchmark has.
     """
+    # Each word, and the tasks that it means.
+    known: dict[str, Set[str]] = {}
     exports = benchmark_exports()
-    known: dict[str, set[tuple[str, str]]] = {}
     for name, one in exports.items():
-        known[name] = {(name, task) for task in one.tasks}
-        known |= {task: {(name, task)} for task in one.tasks}
-        known |= {alias: {(name, task)} for alias, task in one.aliases.items()}
-    chosen = set[tuple[str, str]]()
+        known |= {name: {*one.tasks}, **{task: {task} for task in one.tasks}}
+        known |= {alias: {task} for alias, task in one.aliases.items()}
+    chosen = set[str]()
     for word in given:
         if (key := word.strip().lower().replace("-", "_")) not in known:
             raise UserError(f"Unknown task {word!r}. Tasks: {', '.join(known)}.")
         chosen |= known[key]
-    of_each = {
-        name: tuple(task for task in one.tasks if (name, task) in chosen)
-        for name, one in exports.items()
-    }
+    of_each = {name: tuple(filter(chosen.__contains__, one.tasks)) for name, one in exports.items()}
     return {name: tasks for name, tasks in of_each.items() if tasks}

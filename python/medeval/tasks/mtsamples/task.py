@@ -314,7 +314,6 @@ class MtsamplesTask(JudgedTask):
         facts = facts_of_run(record, self.items(record.limit)) | {
             "data": data,
             "judging": judged.judging_facts(results, plan),
-            "warnings": list(results.warnings),
             "groups": groups,
         }
         may_show = shows_text(facts, method)
