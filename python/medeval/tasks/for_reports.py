@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
@@ -44,6 +44,7 @@ def task_score(
     outputs: Sequence[Row],
     facts: Mapping[str, Any],
     *,
+    texts: Collection[str] = (),
     gold: Sequence[Any] = (),
     verdicts: Sequence[Any] = (),
     item_groups: Sequence[Mapping[str, str]] = (),
@@ -59,6 +60,7 @@ def task_score(
         method: of the intervals.
         inputs: what a reader may see of each item.
         outputs: what a reader may see of the answer to it.
+        texts: keys of both that are left out, unless texts may be shown.
         facts: of the run, and what else is to be known.
         gold: what each item should have been answered, if texts may be shown.
         verdicts: why an answer scores as it does, likewise.
@@ -76,14 +78,19 @@ def task_score(
             if one.n_undefined or one.value is None
         }
     if shows_text(facts, method):
+        texts = ()
         kept = {GOLD: list(gold), VERDICTS: list(verdicts), GROUPS: list(item_groups)}
         told |= {name: own for name, own in kept.items() if own}
     drawn = {"n_iters": method.n_iters, "seed": method.seed}
+    asked, answered = (
+        [{name: value for name, value in row.items() if name not in texts} for row in rows]
+        for rows in (inputs, outputs)
+    )
     result = EvaluationResult(
         model_id=model,
         task_id=task,
-        inputs=list(inputs),
-        model_outputs=list(outputs),
+        inputs=asked,
+        model_outputs=answered,
         **found,
         metadata={**facts, "headline": headline, **told, **drawn},
     )

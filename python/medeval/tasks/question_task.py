@@ -166,7 +166,7 @@ class QuestionTask(AskedTask):
         """See `AskedTask`."""
         # Here, not above: asking needs no numpy.
         from medeval.scoring.table import Ratio, ScoreTable
-        from medeval.tasks.for_reports import group_scores, shows_text, task_score
+        from medeval.tasks.for_reports import group_scores, task_score
 
         record = read_record(folder)
         if record.settings[SETTINGS] != json.loads(json.dumps(self.settings()[SETTINGS])):
@@ -187,16 +187,16 @@ class QuestionTask(AskedTask):
         # Other words around the same questions are no other data.
         content = digest([(one.id, one.target) for one in self._by_id.values()])
         facts["data"] = {"sha256": content, "data_class": kinds, "questions": len(self._by_id)}
-        may_show = shows_text(facts, method)
         scored = task_score(
             self.name,
             record.model,
             self.headline,
             table,
             method,
-            [{"id": one.id, **({"prompt": one.prompt} if may_show else {})} for one in asked],
-            [{"reply": replies.get(one.id, "")} if may_show else {} for one in asked],
+            [{"id": one.id, "prompt": one.prompt} for one in asked],
+            [{"reply": replies.get(one.id, "")} for one in asked],
             facts,
+            texts={"prompt", "reply"},
             gold=[one.target for one in asked],
             item_groups=[one.groups for one in asked],
         )

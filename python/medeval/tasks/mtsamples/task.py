@@ -291,7 +291,7 @@ class MtsamplesTask(JudgedTask):
         self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.for_reports import group_scores, shows_text, task_score
+        from medeval.tasks.for_reports import group_scores, task_score
 
         if method.cluster is not None:
             raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
@@ -316,8 +316,7 @@ class MtsamplesTask(JudgedTask):
             "judging": judged.judging_facts(results, plan),
             "groups": groups,
         }
-        may_show = shows_text(facts, method)
-        texts = {one.subject.id: one.subject.judged for one in reversed(results.subjects)}
+        plans = {one.subject.id: one.subject.judged for one in reversed(results.subjects)}
         return task_score(
             record.task,
             record.model,
@@ -325,15 +324,12 @@ class MtsamplesTask(JudgedTask):
             judged.judged_table(results, plan),
             method,
             [
-                {"example_id": one.example_id, "filename": one.filename}
-                | ({"note": one.question} if may_show else {})
+                {"example_id": one.example_id, "filename": one.filename, "note": one.question}
                 for one in asked
             ],
-            [
-                {"judge_status": own} | ({"plan": texts[item]} if may_show else {})
-                for item, own in statuses.items()
-            ],
+            [{"judge_status": own, "plan": plans[item]} for item, own in statuses.items()],
             facts,
+            texts={"note", "plan"},
             gold=[one.answer for one in asked],
             verdicts=judged.item_verdicts(results),
             item_groups=groupings,

@@ -24,7 +24,7 @@ from medeval.models.scores import Interval
 from medeval.scoring.compare import RATIOS, Difference, of_means, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.choices import Step, canonical
-from medeval.tasks.for_reports import hide_small_groups, shows_text, task_score
+from medeval.tasks.for_reports import hide_small_groups, task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier import questions
 from medeval.tasks.yier.files import Document
@@ -193,15 +193,10 @@ def score_answers(
         fields["intervals"][HEADLINE] = interval
         warnings += [drawn["warning"]] if drawn["warning"] else []
     warnings += [questions.left_out_words(n_left_out)] if n_left_out else []
-    may_show = shows_text(facts, method)
-    inputs = [
-        {"sample_id": one.record.sample_id}
-        | (one.record.model_dump(include=set(_ASKED)) if may_show else {})
-        for one in scored
-    ]
+    inputs = [one.record.model_dump(include={"sample_id", *_ASKED}) for one in scored]
     outputs = [
         {"predict_answers": o.answers.texts(o.record.selection), "extraction": o.extraction}
-        | ({"reply": o.reply} if may_show and o.reply else {})
+        | ({"reply": o.reply} if o.reply else {})
         for o in scored
     ]
     verdicts = ["{} right of {} chosen, {} of the gold".format(*one.counts) for one in scored]
@@ -220,6 +215,7 @@ def score_answers(
             RATIOS: {HEADLINE: [one.counts.ratio for one in scored]},
             "about_metrics": {name: {"direction": "lower"} for name in _LOWER},
         },
+        texts={*_ASKED, "reply"},
         gold=[one.record.answer_choices for one in scored],
         verdicts=verdicts,
         item_groups=[{name: of(one) for name, of in GROUPINGS.items()} for one in scored],
