@@ -20,13 +20,12 @@ from medeval.commands.export import export
 from medeval.commands.init import init
 from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
-from medeval.commands.load import load
+from medeval.commands.load import load, synth
 from medeval.commands.merge import merge
 from medeval.commands.options import Command, command_flags, command_group
 from medeval.commands.report import leaderboard, publish, report, view
 from medeval.commands.run import predict, run
 from medeval.commands.score import compare, score
-from medeval.commands.synth import synth
 from medeval.commands.trace import trace
 from medeval.errors import UserError, os_error_as
 from medeval.files import UMASK
@@ -46,7 +45,9 @@ _COMMANDS = (
     *(trace, view, leaderboard, publish, tasks, models, doctor),
 )
 for command in _COMMANDS:
-    app.command(command.__name__.replace("_", "-"), cls=Command)(command)
+    # Those that also have flags of benchmarks have all of theirs already.
+    own = command if hasattr(command, "__signature__") else command_flags(command.__name__)(command)
+    app.command(command.__name__.replace("_", "-"), cls=Command)(own)
 for name, module in registry.COMMANDS.items():
     app.add_typer(command_group(module), name=name)
 

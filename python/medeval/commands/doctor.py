@@ -13,7 +13,6 @@ from typing import Any
 import typer
 
 from medeval.builds import open_built, recorded_build
-from medeval.commands.options import command_flags
 from medeval.errors import UserError
 from medeval.files import exposed, exposed_warehouse
 from medeval.inference.guard import read_endpoints
@@ -27,7 +26,6 @@ from medeval.warehouse import load_target
 _PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
 
 
-@command_flags("doctor")
 def doctor(**given: Any) -> None:
     """Say what is wrong with this set-up or a task's score.
 
@@ -118,7 +116,6 @@ def _declared(endpoints: Path) -> list[tuple[str, bool, list[str]]]:
     ]
 
 
-@command_flags("tasks")
 def tasks(**given: Any) -> None:
     """List the tasks, with what each is scored by."""
     from medeval.evaluation.task_registry import TaskRegistry
@@ -145,7 +142,6 @@ def tasks(**given: Any) -> None:
     )
 
 
-@command_flags("models")
 def models(**given: Any) -> None:
     """List the built-in models and the declared endpoints."""
     endpoints = given["endpoints"]

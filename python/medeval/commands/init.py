@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import medeval
-from medeval.commands.options import command_flags
 from medeval.errors import UserError, os_error_as
 from medeval.files import make_folder, make_private
 
@@ -19,7 +18,6 @@ _LAST = "dbt_project.yml"
 _STAGING = ".incomplete"
 
 
-@command_flags("init")
 def init(**given: Any) -> None:
     """Lay out the dbt project, from which every command works."""
     folder = given["folder"].expanduser()

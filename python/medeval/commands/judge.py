@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from medeval.commands.options import amount, command_flags, command_of, same_command, with_flags
+from medeval.commands.options import amount, command_of, same_command, with_flags
 from medeval.commands.progress import cost_of, graceful_exit, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, read_prices
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _CHOICES = {"pooling": "jury", "repeats": "judge_repeats", "re_asks": "re_asks"}
 
 
-@command_flags("judge")
 def judge(**given: Any) -> None:
     """Have the answers of a run judged. The model is not asked again.
 

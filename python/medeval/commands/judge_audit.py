@@ -13,7 +13,7 @@ from rich.table import Table
 
 import medeval
 from medeval.commands import judge as judging
-from medeval.commands.options import command_flags, same_command
+from medeval.commands.options import same_command
 from medeval.commands.progress import graceful_exit, shown_progress
 from medeval.errors import UserError
 from medeval.files import toml_beside
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from medeval.judging.running import Judging
 
 
-@command_flags("judge_audit")
 def judge_audit(**given: Any) -> None:
     """Find out how far judges may be believed.
 

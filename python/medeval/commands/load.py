@@ -1,14 +1,16 @@
-"""The command `load`."""
+"""Raw data: `synth` makes some, and `load` copies it into PostgreSQL or into Parquet."""
 
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import medeval
 from medeval import sources
 from medeval.commands.options import command_flags, flag, given_options
 from medeval.errors import UserError
@@ -135,3 +137,42 @@ def _folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None
             say(f"No DIR and {none}: loading the synthetic demo, {place.location}.")
         folders[plan.name] = None if place.kind == "absent" else Path(place.location)
     return folders
+
+
+def synth(
+    kind: Annotated[str, typer.Argument(help=f"What to make: {' or '.join(RAW_KINDS)}.")],
+    **given: Any,
+) -> None:
+    """Write synthetic raw data in MIMIC's own layout. No real patient goes in.
+
+    Needs a checkout of the project, whose tools/synth makes the data.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    # The checkout that this package is in, else the one that the user is in.
+    roots = [Path(medeval.__file__).resolve().parents[2]]
+    if not (roots[0] / "tools" / "synth").is_dir():
+        roots.append(sources.project_root())
+    root = roots[-1]
+    if not (root / "tools" / "synth").is_dir():
+        raise UserError(
+            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the"
+            " repository (git checkout)."
+        )
+    sys.path.insert(0, str(root / "tools"))
+    from synth.run import write_synthetic
+
+    console, out = Console(stderr=True), given["out"]
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("events", total=None)
+        rows = write_synthetic(
+            kind,
+            given["scale"],
+            given["seed"],
+            given["events_per_stay"],
+            out,
+            replace=given["replace"],
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    print(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medeval.commands.options import command_flags, command_of
+from medeval.commands.options import command_of
 from medeval.errors import UserError, os_error_as
 from medeval.files import replace_file
 from medeval.inference.cost import merge_spending
@@ -23,7 +23,6 @@ from medeval.tasks.task_run import new_folder
 Key = tuple[str, int]
 
 
-@command_flags("merge")
 def merge(**given: Any) -> None:
     """Make one run of all shards of `run --shard`.
 

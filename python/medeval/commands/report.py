@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.options import command_flags, command_of
+from medeval.commands.options import command_of
 from medeval.commands.progress import graceful_exit
 from medeval.errors import UserError, os_error_as
 from medeval.inference.journal import read_journal
@@ -28,7 +28,6 @@ _PAGE = Path("leaderboard")
 _OUTPUT = Path("-")
 
 
-@command_flags("report")
 def report(**given: Any) -> None:
     """Write a report of a run, or a leaderboard of several.
 
@@ -73,7 +72,6 @@ def report(**given: Any) -> None:
             print(*files, sep="\n", end="\n" * bool(files))
 
 
-@command_flags("view")
 def view(**given: Any) -> None:
     """Show the runs of a folder in a browser on this machine.
 
@@ -146,7 +144,6 @@ def _show_runs(folder: Path, *, as_json: bool) -> None:
     warn(*(row["fault"] for row in rows if "fault" in row and not as_json))
 
 
-@command_flags("leaderboard")
 def leaderboard(**given: Any) -> None:
     """Set scored runs side by side: HTML, Markdown or CSV.
 
@@ -192,7 +189,6 @@ def boards(runs: Sequence[Path], **how: Any) -> Any:
     return leaderboards(reports, **how, compare=compare)
 
 
-@command_flags("publish")
 def publish(**given: Any) -> None:
     """Put the scores of runs into the warehouse.
 

@@ -17,7 +17,6 @@ import typer
 from medeval.commands import judge as judging
 from medeval.commands.options import (
     amount,
-    command_flags,
     command_of,
     flag,
     given_options,
@@ -43,7 +42,6 @@ _PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "mo
 _JUDGES = ("judge_model", "judge_base_url", "jury", "rubric")
 
 
-@command_flags("run")
 def run(context: typer.Context, **given: Any) -> None:
     """Evaluate a model on a task. Resume a run that was stopped with --resume.
 
@@ -422,7 +420,6 @@ def _resume_words(folder: Path, given: Mapping[str, Any], *words: object) -> str
     return command_of(*named, named=given["named_again"])
 
 
-@command_flags("predict")
 def predict(**given: Any) -> None:
     """Train a baseline and predict the test rows of an ICU task.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from medeval.commands.options import command_flags, command_of, flag, given_options
+from medeval.commands.options import command_of, flag, given_options
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES, RUN
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
 
-@command_flags("score")
 def score(context: typer.Context, **given: Any) -> None:
     """Score predictions or a model's answers, with intervals.
 
@@ -164,7 +163,6 @@ def _values_of(scored: TaskScore) -> tuple[Table, list[str]]:
     return table, said
 
 
-@command_flags("compare")
 def compare(context: typer.Context, **given: Any) -> None:
     """Compare runs or predictions: which is better?
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.builds import Build, newest_build, open_built
-from medeval.commands.options import command_flags
 from medeval.commands.report import read_reports
 from medeval.errors import UserError
 from medeval.export import export_of
@@ -25,7 +24,6 @@ _NAMED = 4
 _BUILD = ("invocation_id", "started_at", "source_kind", "source_location")
 
 
-@command_flags("trace")
 def trace(**given: Any) -> None:
     """Show an item's score and the rows of the source behind it.
 
