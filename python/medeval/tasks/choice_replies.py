@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import chain, islice, takewhile
 from typing import Any
 
-from medeval.errors import UserError
 from medeval.json_reader import last_object, list_in
 from medeval.tasks import choices
 from medeval.tasks.choices import PATTERNS, WORDS, Choices, Options, Step, fold, together
@@ -130,7 +129,7 @@ def _answer_list(value: Any, raw: Options, bare: Options) -> Choices | None:
             return found
     try:
         answers = raw.answers(value)
-    except UserError:
+    except ValueError:
         return None
     if isinstance(value, list) and answers.unknown:
         said = "\n".join(plain(str(each)) for each in value)

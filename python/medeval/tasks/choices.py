@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from medeval.errors import UserError
 from medeval.files import toml_beside
 from medeval.text import ANSWER_NAMES, compiled
 
@@ -164,7 +163,7 @@ class Options:
             value: None is an empty list. A number is its text, never a place.
 
         Raises:
-            UserError: a value that is no string.
+            ValueError: a value that is no string.
         """
         return together(map(self.match, answer_texts(value)))
 
@@ -200,16 +199,16 @@ def together(items: Iterable[Choices]) -> Choices:
     return Choices(tuple(sorted(set(options))), tuple(unknown.values()), surplus, warnings)
 
 
-def answer_texts(value: object) -> list[str]:
+def answer_texts(value: object) -> tuple[str, ...]:
     """Return the strings of a list of answers that are not blank.
 
     Raises:
-        UserError: a value that is neither a string nor a number.
+        ValueError: a value that is neither a string nor a number.
     """
     items = [] if value is None else value if isinstance(value, list | tuple) else [value]
     for item in items:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             names = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
             kind = names.get(type(item), type(item).__name__)
-            raise UserError(f"an answer is {kind}; it must be a string")
-    return [str(item) for item in items if canonical(str(item))]
+            raise ValueError(f"an answer is {kind}; it must be a string")
+    return tuple(str(item) for item in items if canonical(str(item)))

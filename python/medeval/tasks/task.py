@@ -314,16 +314,6 @@ class AskedTask(Task, ABC):
 
         return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))
 
-    @classmethod
-    @abstractmethod
-    def start(cls, named: str, options: Any) -> Self:
-        """See `Task`."""
-
-    @classmethod
-    @abstractmethod
-    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
-        """See `Task`."""
-
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what decides the questions, as `run.json` keeps it: options, hash of the data."""

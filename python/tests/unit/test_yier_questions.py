@@ -41,7 +41,7 @@ def test_lists_bare_strings_null_and_blanks() -> None:
     assert answers("发热").options == (0,)
     assert answers(None) == answers(["", "  ", "\u200b"]) == answers([])
     for value in (True, [None], {"a": 1}, [["发热"]]):
-        refused("must be a string", answers, value)
+        refused("must be a string", answers, value, error=ValueError)
 
 
 @pytest.mark.parametrize("case", CHECKS)

@@ -37,18 +37,11 @@ def _not_blank(value: str, info: Info) -> str:
     return value
 
 
-def _strings(value: object) -> tuple[str, ...]:
-    try:
-        return tuple(answer_texts(value))
-    except UserError as error:
-        raise ValueError(str(error)) from None
-
-
 def _official_texts(value: object, info: Info) -> tuple[str, ...]:
     """Return the options of a question, blank ones left out."""
     if not isinstance(value, list | tuple):
         raise ValueError("no list of options")
-    texts = _strings(value)
+    texts = answer_texts(value)
     if not texts:
         raise ValueError("no options")
     warnings = [] if info.context is None else info.context
@@ -63,7 +56,7 @@ def _official_texts(value: object, info: Info) -> tuple[str, ...]:
     return texts
 
 
-Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
+Strings = Annotated[tuple[str, ...], BeforeValidator(answer_texts)]
 NumberAsText = BeforeValidator(_number_as_text)
 NotBlank = AfterValidator(_not_blank)
 
@@ -291,7 +284,7 @@ def fill(
             )
         own = left.pop(sample_id_of(raw) or "", Choices())
         # A record that is no question has no answers, and perhaps no options either.
-        selection = answer_texts(raw["selection"]) if own.options else []
+        selection = answer_texts(raw["selection"]) if own.options else ()
         records.append({**raw, PREDICTION: own.texts(selection)})
     if left:
         raise UserError(
