@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,19 +129,26 @@ def newest_run(*names: str, file: str = RESPONSES) -> Path | None:
     return None
 
 
-def progress_of(lines: Iterable[Line], due: Set[tuple[str, int]]) -> tuple[Progress, Counter[str]]:
-    """Return what became of items that are due, by id and sample, and how often each model replied.
+def progress_of(
+    lines: Iterable[Line], due: Set[tuple[str, int]]
+) -> tuple[Progress, Counter[str], dict[str, str]]:
+    """Return what became of items that are due, by id and sample.
 
     What the journal has beyond them does not count.
+
+    Returns:
+        The sums, how often each model replied, and how each item's first sample ended.
     """
-    waiting, progress, models = set(due), Progress(), Counter[str]()
+    waiting, progress, models, ends = set(due), Progress(), Counter[str](), dict[str, str]()
     for line in lines:
         name = (line["item"], line["sample"])
+        if line["sample"] == 0:
+            ends[line["item"]] = line["outcome"]
         if name in waiting:
             waiting.discard(name)
             progress.add(line, is_new=False)
             models.update([line["model"]] if line.get("model") else [])
-    return progress, models
+    return progress, models, ends
 
 
 def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
@@ -162,15 +169,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Sample]) -> dict[str, Any]:
     from medeval.models.benchmark_report import OUTCOMES  # runs start without it
 
     due = {(item.id, item.sample) for item in items}
-    ends: dict[str, str] = {}
-
-    def lines() -> Iterator[Line]:
-        for line in read_journal(record.folder / RESPONSES):
-            if line["sample"] == 0:
-                ends[line["item"]] = line["outcome"]
-            yield line
-
-    progress, models = progress_of(lines(), due)
+    progress, models, ends = progress_of(read_journal(record.folder / RESPONSES), due)
     if not (asked := progress.ledger.asked):
         raise UserError(
             f"No item of {record.folder} was asked yet. Go on with it:"
