@@ -41,13 +41,11 @@ def export(
     """
     out, target = given["out"], given["target"]
     own = {name: given_options(one.options, given) for name, one in _EXPORTS.items()}
-    options = {name: _EXPORTS[name].options(**chosen) for name, chosen in own.items()}
+    options = {name: _EXPORTS[name].options(**of_one) for name, of_one in own.items()}
     if given["format"] is not None:
         _write_tasks(task or [], given)
         return
     chosen = chosen_exports(task or [])
-    if chosen:
-        _check_options(given, list(chosen))
     if out == STANDARD_OUTPUT and [len(tasks) for tasks in chosen.values()] != [1]:
         raise UserError("--out - takes one task: name it with --task, or name a folder.")
     with open_built(" ".join(chosen or _EXPORTS), target, as_built=given["as_built"]) as warehouse:
@@ -61,7 +59,10 @@ def export(
             if not chosen:
                 command = build_command(" ".join(_EXPORTS), warehouse.target.name)
                 raise UserError(f"Nothing is built yet ({', '.join(_EXPORTS)}). Run `{command}`.")
-            _check_options(given, list(chosen))
+        for name in [one for one in _EXPORTS if one not in chosen]:
+            if flags := [flag(one) for one in own[name] if one != "as_built"]:
+                what = f"for {name} only; this would write {', '.join(chosen)}."
+                raise UserError(f"{', '.join(flags)}: {what}")
         # All are looked at before the first is written.
         builds = {name: newest_build(warehouse, name) for name in chosen}
         told = {name: untested(name, build, warehouse.target) for name, build in builds.items()}
@@ -116,13 +117,3 @@ def _print_file(warehouse: Warehouse, name: str, tasks: tuple[str, ...], options
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         warn(f"{files[0]['path']}: {files[0]['rows']:,} rows, data class {manifest['data_class']}")
-
-
-def _check_options(given: dict[str, Any], chosen: list[str]) -> None:
-    """Stop at an option that means nothing to any benchmark that is written."""
-    for name, one in _EXPORTS.items():
-        flags = [flag(own) for own in given_options(one.options, given) if own != "as_built"]
-        if flags and name not in chosen:
-            raise UserError(
-                f"{', '.join(flags)}: for {name} only; this would write {', '.join(chosen)}."
-            )

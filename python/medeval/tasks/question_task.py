@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -180,32 +180,32 @@ class QuestionTask(AskedTask):
         }
         asked = list(self._by_id.values())[: record.limit]
         rows = [self._scores(one, replies.get(one.id)) for one in asked]
-        scores = {name: [row[name] for row in rows] for name in self._metrics}
-        table = ScoreTable({name: Ratio(one, is_share=True) for name, one in scores.items()})
+        groups = [one.groups for one in asked]
+
+        def table_of(places: Iterable[int]) -> ScoreTable:
+            chosen = [rows[place] for place in places]
+            scores = {name: [row[name] for row in chosen] for name in self._metrics}
+            return ScoreTable({name: Ratio(one, is_share=True) for name, one in scores.items()})
+
+        def means(places: Sequence[int]) -> dict[str, Interval]:
+            return table_of(places).summary(draws=method.n_iters, seed=method.seed)
+
         kinds = strictest(one.data_class for one in asked)
         facts = facts_of_run(record, self.items(record.limit))
         # Other words around the same questions are no other data.
         content = digest([(one.id, one.target) for one in self._by_id.values()])
         facts["data"] = {"sha256": content, "data_class": kinds, "questions": len(self._by_id)}
-        scored = task_score(
+        return task_score(
             self.name,
             record.model,
             self.headline,
-            table,
+            table_of(range(len(rows))),
             method,
             [{"id": one.id, "prompt": one.prompt} for one in asked],
             [{"reply": replies.get(one.id, "")} for one in asked],
             facts,
             texts={"prompt", "reply"},
             gold=[one.target for one in asked],
-            item_groups=[one.groups for one in asked],
+            item_groups=groups,
+            groups=group_scores(groups, means, method),
         )
-
-        def means(places: Sequence[int]) -> dict[str, Interval]:
-            columns = {
-                name: Ratio([column.item_scores[at] for at in places], is_share=True)
-                for name, column in table.columns.items()
-            }
-            return ScoreTable(columns).summary(draws=method.n_iters, seed=method.seed)
-
-        return replace(scored, groups=group_scores([one.groups for one in asked], means, method))
