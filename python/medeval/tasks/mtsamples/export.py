@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from medeval.builds import build_command, newest_build, open_built, read_source
-from medeval.errors import UserError, os_error_as
+from medeval.errors import UserError
 from medeval.export import lines_export
-from medeval.files import json_lines
+from medeval.files import json_lines, read_json_lines
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "mtsamples"
@@ -92,10 +91,7 @@ def read_kept(folder: Path) -> list[Example]:
     Raises:
         UserError: they are not there, or cannot be read.
     """
-    place = folder / FILE
-    with os_error_as(f"{place} cannot be read ({{why}})."):
-        text = place.read_text(encoding="utf-8")
     try:
-        return [Example(**json.loads(line)) for line in text.split("\n") if line]
-    except (ValueError, TypeError):
-        raise UserError(f"{place} does not hold the examples of a run.") from None
+        return [Example(**example) for _, example in read_json_lines(folder / FILE)]
+    except TypeError:
+        raise UserError(f"{folder / FILE} does not hold the examples of a run.") from None
