@@ -44,7 +44,7 @@ def written(path: Path, records: Sequence[dict[str, Any]], between: str = "") ->
 
 
 def test_the_check_refuses_what_is_called_refused_here() -> None:
-    outcomes, _ = check_records(RECORDS)
+    outcomes = check_records(RECORDS)
     assert [one.state == "error" for one in outcomes] == [row["refused"] for row in ROWS]
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -24,9 +24,15 @@ from medeval.terminal import say, warn
 from medeval.text import whole
 from medeval.warehouse import Warehouse, flat, schema_name
 
+if TYPE_CHECKING:
+    from medeval.tasks.yier.files import Document
+    from medeval.tasks.yier.questions import Outcome
+
 NAME = "yier"
 QUESTIONS, OPTIONS = "yier_questions", "yier_options"
 HELP = "CHIP 2023 YIER-LLM: check and convert questions, submit."
+# So many lines `load` says of a file.
+_MOST_TOLD = 12
 # The option of `load` by which nothing is loaded.
 INSTEAD = "out"
 _TOLD = toml_beside(__file__, "prompts.toml")["commands"]
@@ -40,23 +46,26 @@ def validate(**given: Any) -> None:
     from medeval.tasks.yier.files import read_file
     from medeval.tasks.yier.questions import check_records
 
-    file: Path = given["file"]
-    found = read_file(file)
-    outcomes, records = check_records(found.records)
+    file = read_file(given["file"])
+    said, *findings = _told(file, check_records(file.records))
+    print(said, *findings, sep="\n")
+    if findings:
+        raise typer.Exit(1)
+
+
+def _told(file: Document, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what a file of questions holds, then what there is to see to."""
+    records = [one.record for one in outcomes if one.record is not None]
     labelled = sum(bool(record.answer_choices) for record in records)
     split = "train" if 0 < labelled == len(records) else "mixed" if labelled else "test"
-    print(
-        f"{file}: {len(outcomes):,} records, {found.encoding}, layout {found.layout}; split"
-        f" {split if records else 'empty'}: {labelled:,} labelled, "
+    yield (
+        f"{file.name}: {len(outcomes):,} records, {file.encoding}, layout {file.layout}; split"
+        f" {split if records else 'empty'}: {labelled:,} labelled,"
         f" {len(records) - labelled:,} unlabelled, {len(outcomes) - len(records):,} left out"
     )
-    if found.repaired:
-        print(_TOLD["repaired"])
-    findings = [outcome for outcome in outcomes if outcome.state != "ok"]
-    for outcome in findings:
-        print(outcome)
-    if found.repaired or findings:
-        raise typer.Exit(1)
+    if file.repaired:
+        yield _TOLD["repaired"]
+    yield from (str(outcome) for outcome in outcomes if outcome.state != "ok")
 
 
 def convert(**given: Any) -> None:
@@ -177,15 +186,9 @@ def load(request: LoadRequest, options: Options) -> None:
         # Texts hold signs that `splitlines` takes for line ends.
         loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), source, request)
         done = request.then(source, "records", loaded.schema)
-    usable = [outcome.record for outcome in outcomes if outcome.record is not None]
-    labelled = sum(bool(record.answer_choices) for record in usable)
-    mended = ", mended: it is no JSON as it stands" if file.repaired else ""
-    read = f"{file.name}: {len(records):,} records, {file.encoding}, layout {file.layout}{mended}"
-    print(f"{read}; {labelled:,} with answers.")
-    if lost := len(records) - len(usable):
-        print(f"{lost:,} records cannot be used; see yier_attrition once built.")
-    for outcome in [outcome for outcome in outcomes if outcome.state != "ok"][:10]:
-        print(outcome)
+    print(*islice(_told(file, outcomes), _MOST_TOLD), sep="\n")
+    if any(outcome.record is None for outcome in outcomes):
+        print("Records that are left out are counted in yier_attrition once built.")
     print(done)
 
 

@@ -134,8 +134,8 @@ class Outcome:
         return f"record {self.place:,} ({name}): {self.state}: {'; '.join(self.findings)}"
 
 
-def check_records(raws: Iterable[Raw]) -> tuple[list[Outcome], list[Record]]:
-    """Check a file's records; return what was found out about each, and those that can be used."""
+def check_records(raws: Iterable[Raw]) -> list[Outcome]:
+    """Check a file's records; return what was found out about each."""
     first: dict[str | None, int] = {}
     outcomes: list[Outcome] = []
     for place, raw in enumerate(raws, start=1):
@@ -154,7 +154,7 @@ def check_records(raws: Iterable[Raw]) -> tuple[list[Outcome], list[Record]]:
             warnings += [DUPLICATE_GOLD] if record.gold.n_duplicates else []
             warnings += [f"gold: {warning}" for warning in record.gold.warnings]
         outcomes.append(Outcome(place, sample_id, errors or warnings, None if errors else record))
-    return outcomes, [one.record for one in outcomes if one.record is not None]
+    return outcomes
 
 
 def sample_id_of(raw: Raw) -> str | None:
@@ -169,7 +169,8 @@ def usable_records(file: Document) -> list[Record]:
     Raises:
         UserError: none can be used; naming what is wrong with the first.
     """
-    outcomes, records = check_records(file.records)
+    outcomes = check_records(file.records)
+    records = [one.record for one in outcomes if one.record is not None]
     if outcomes and not records:
         raise UserError(
             f"{file.name}: {outcomes[0]} ({len(outcomes):,} of {len(outcomes):,} records cannot be"
@@ -242,7 +243,7 @@ def clean_questions(file: Document) -> tuple[list[Raw], list[Outcome]]:
         The records that can be used with official texts, the others as they are but for the id and
         what is amiss: the warehouse counts them. Then the finding on each record.
     """
-    outcomes, _ = check_records(file.records)
+    outcomes = check_records(file.records)
     cleaned: list[Raw] = []
     for raw, outcome in zip(file.records, outcomes, strict=True):
         if outcome.record is None:
