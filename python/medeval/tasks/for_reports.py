@@ -170,7 +170,7 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
         "warnings": list(scored.warnings),
         "notes": list(scored.notes),
     }
-    told |= {**about, **told}
+    told |= {**about, **told, "warnings": about["warnings"]}
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
     told["tables"] = [one._asdict() for one in tables]

@@ -314,6 +314,7 @@ class MtsamplesTask(JudgedTask):
         facts = facts_of_run(record, self.items(record.limit)) | {
             "data": data,
             "judging": judged.judging_facts(results, plan),
+            "warnings": list(results.warnings),
             "groups": groups,
         }
         plans = {one.subject.id: one.subject.judged for one in reversed(results.subjects)}

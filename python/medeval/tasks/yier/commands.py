@@ -20,7 +20,7 @@ from medeval.files import json_lines, toml_beside
 from medeval.models.text_files import save_text
 from medeval.sources import LoadRequest, sources
 from medeval.tasks.options import TaskOptions, read_options
-from medeval.terminal import say, warn
+from medeval.terminal import require_writable, say, warn
 from medeval.text import whole
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -142,8 +142,7 @@ def _write(out: Path | None, text: str) -> None:
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
         return
-    if out.is_dir() or not out.parent.is_dir():
-        raise UserError(f"--out {out}: name a file in a folder that is there.")
+    require_writable(out)
     save_text(out, text)
 
 

@@ -211,6 +211,7 @@ def score_answers(
         {
             **facts,
             "n": details["n"],
+            "warnings": warnings,
             "details": details,
             RATIOS: {HEADLINE: [one.counts.ratio for one in scored]},
             "about_metrics": {name: {"direction": "lower"} for name in _LOWER},
