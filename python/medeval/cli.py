@@ -15,16 +15,19 @@ from typing import Any
 import typer
 
 import medeval
-from medeval.commands.doctor import doctor, init, models, tasks
+from medeval.commands.compare import compare
+from medeval.commands.doctor import doctor, models, tasks
 from medeval.commands.export import export
+from medeval.commands.init import init
 from medeval.commands.judge import judge
 from medeval.commands.judge_audit import judge_audit
 from medeval.commands.load import load, synth
 from medeval.commands.merge import merge
 from medeval.commands.options import Command, command_flags, command_group
-from medeval.commands.report import leaderboard, publish, report, trace, view
+from medeval.commands.report import leaderboard, publish, report, view
 from medeval.commands.run import predict, run
-from medeval.commands.score import compare, score
+from medeval.commands.score import score
+from medeval.commands.trace import trace
 from medeval.errors import UserError, os_error_as
 from medeval.files import UMASK
 from medeval.tasks import registry

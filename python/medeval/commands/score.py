@@ -1,14 +1,10 @@
-"""The commands `score` and `compare`: one run, prediction file or submission, and several by pairs.
-
-Both find the task and how it is scored by the same flags; see `meant`.
-"""
+"""The command `score`, and what its flags mean to `compare` too; see `meant`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +17,12 @@ from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES, RUN
 from medeval.tasks import registry
 from medeval.tasks.options import read_options
-from medeval.tasks.run_record import facts_of_run, read_record, warning_of_cut_prompts
-from medeval.tasks.task import AskedTask, Comparison, Method, Task, TaskScore
+from medeval.tasks.run_record import read_record, warning_of_cut_prompts
+from medeval.tasks.task import AskedTask, Method, Task, TaskScore
 from medeval.terminal import interval, require_writable, show_results, shown, table_of, warn
 
 if TYPE_CHECKING:
-    from medeval.scoring.compare import Difference
-
-NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
+    pass
 
 
 def score(context: typer.Context, **given: Any) -> None:
@@ -161,113 +155,3 @@ def _values_of(scored: TaskScore) -> tuple[Table, list[str]]:
             f" {judging['failed']:,} failed{f'; not judged, earn 0: {blank}' if blank else ''}"
         )
     return table, said
-
-
-def compare(context: typer.Context, **given: Any) -> None:
-    """Compare runs or predictions: which is better?
-
-    Or can they not be told apart?
-
-    All are scored on the same resamples. p values are corrected for the number of comparisons
-    (Holm: all pairs, all metrics).
-    """
-    # Here, not above: every other command starts without these.
-    from medeval.scoring.compare import pair_sentences, sentence
-
-    given |= context.obj["options"]
-    runs: list[Path] = given["runs"]
-    name, kind, method = meant(given, runs[0], "folders of runs")
-    found = kind.compare_files(runs, name, given["metric"] or [], method)
-    found = found or _of_runs(name, runs, method, given)
-    # A letter for each run, in the order in which they were named; after Z R27 and so on.
-    named = dict.fromkeys(run for one in found.differences for run in (one.first, one.second))
-    letters = {run: chr(65 + at) if at < 26 else f"R{at + 1}" for at, run in enumerate(named)}
-    tables, said, comparisons = [], [], []
-    for pair in dict.fromkeys((one.first, one.second) for one in found.differences):
-        of_pair = [one for one in found.differences if (one.first, one.second) == pair]
-        first, second = (letters[run] for run in pair)
-        tables.append(_pair_table((first, second), of_pair, found))
-        short = [replace(one, first=first, second=second) for one in of_pair]
-        said += pair_sentences(short, found.names)
-    for one in found.differences:
-        about = {**asdict(one), "sentence": sentence(one)}
-        # Predictions have the same rows for all metrics.
-        comparisons.append({key: about[key] for key in about if (key, about[key]) != ("n", None)})
-    content = {**found.content, "comparisons": comparisons}
-    legend = [f"{letter}: {run}" for run, letter in letters.items()]
-    show_results(
-        tables,
-        [*legend, *said, *found.sentences, NOT_EQUAL],
-        warnings=found.warnings,
-        out=given["out"],
-        content=content,
-        as_json=given["json"],
-    )
-
-
-def _of_runs(
-    name: str, folders: Sequence[Path], method: Method, given: Mapping[str, Any]
-) -> Comparison:
-    """Compare runs of models on what both of a pair were asked.
-
-    Raises:
-        UserError: fewer than two runs, runs of other tasks or data, one that is not whole, or a
-            metric that there is not.
-    """
-    from medeval.scoring.compare import corrected
-
-    if len(folders) < 2:
-        raise UserError("Name two runs or more to compare.")
-    metrics, moved = given["metric"] or [], given["moved"]
-    records = [read_record(folder, name) for folder in folders]
-    runs = [(record, registry.resume(record, moved, given["task"])) for record in records]
-    for record, asked in runs:
-        if missing := facts_of_run(record, asked.items(record.limit))["not_asked"]:
-            raise UserError(
-                f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
-                f" before it is whole. `{resume_again(record.folder, moved)}`."
-            )
-    found = corrected(
-        [
-            replace(difference, first=str(one.folder), second=str(two.folder))
-            for (one, asked), (two, other) in combinations(runs, 2)
-            for difference in asked.compare(one.folder, other, two.folder, method)
-            if not metrics or difference.metric in metrics
-        ]
-    )
-    if unknown := [one for one in metrics if one not in {each.metric for each in found}]:
-        raise UserError(f"--metric {unknown[0]}: the runs cannot be compared by it.")
-    said = (
-        f"{method.n_iters:,} paired resamples of the items, seed {method.seed}; p values by random"
-        f" exchanges, corrected for {len(found):,} comparisons (Holm)"
-    )
-    content = {"task": name, "comparisons": [], "n_iters": method.n_iters, "seed": method.seed}
-    content["correction"] = "Holm over all pairs and metrics"
-    return Comparison(found, [said], content)
-
-
-def _pair_table(
-    letters: tuple[str, str], of_pair: Sequence[Difference], found: Comparison
-) -> Table:
-    """Return a table of one pair: a row a metric, runs by their letters."""
-    from medeval.scoring.compare import shown_p
-
-    pair = of_pair[0].first, of_pair[0].second
-    areas = {metric: p for (*names, metric), p in found.areas.items() if (*names,) == pair}
-    has_n = any(one.n is not None for one in of_pair)
-    rows = []
-    for one in of_pair:
-        p_values = [one.adjusted_p, *[areas.get(one.metric)] * bool(areas)]
-        cells = [
-            found.names.get(one.metric, one.metric),
-            *map(shown, (one.first_value, one.second_value, one.difference)),
-            interval(one.low, one.high),
-            *("" if p is None else shown_p(p).replace("below ", "<") for p in p_values),
-        ]
-        rows.append(cells + ["" if one.n is None else f"{one.n:,}"] * has_n)
-    # Broken by hand, so that all fits a terminal of 80 columns.
-    columns = ["metric", *letters, " - ".join(letters), "95 % interval", "p\n(Holm)"]
-    columns += [*["DeLong\n(Holm)"] * bool(areas), *["n"] * has_n]
-    table = table_of(" and ".join(letters), columns, rows, names=1)
-    table.title_justify = "left"
-    return table
