@@ -64,13 +64,20 @@ def run(context: typer.Context, **given: Any) -> None:
     if len(starts) > 1:
         for name in given["tasks"]:
             registry.recorded_name(name)  # one that there is not is told before another is asked
-    is_whole = True
-    for task, model in starts[:1] if given["resume"] else starts:
-        one = {**given, "task": task, "model": model}
+    is_whole, opened = True, list[tuple[TaskRun, dict[str, Any]]]()
+    try:
         # What is executed says itself how far it is, and by which signal it was ended.
         with graceful_exit(lambda: "nothing was asked; start the same command again"):
-            opened = (resume if given["resume"] else start)(one, dict(options))
-        is_whole = (opened is None or _execute(opened, one)) and is_whole
+            # All are opened before one is asked: a mistake in the last is told first.
+            for task, model in starts[:1] if given["resume"] else starts:
+                one = {**given, "task": task, "model": model}
+                task_run = (resume if given["resume"] else start)(one, dict(options))
+                opened += [(task_run, one)] if task_run else []
+        while opened:
+            is_whole = _execute(*opened.pop(0)) and is_whole
+    finally:
+        for task_run, _ in opened:
+            task_run.discard()
     if not is_whole:
         raise typer.Exit(1)
 

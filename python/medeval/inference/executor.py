@@ -163,8 +163,10 @@ class RequestExecutor:
         reason = failure.sentence()
         if failure.retry_after is not None:
             reason += f"; it asks to be left alone for {failure.retry_after:.0f} seconds"
-        elif failure.kind in (Kind.BROKEN, Kind.REQUEST) and request and request.item.is_open:
-            reason += f": {failure.detail.rstrip('.')}" if failure.detail else ""
+        elif failure.kind is not Kind.KEY and request and request.item.is_open:
+            # What is said of a key may hold it; a page says no more than its status.
+            is_said = failure.detail and not failure.detail.startswith("<")
+            reason += f": {failure.detail.rstrip('.')}" if is_said else ""
         self._stop_because(reason)
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:

@@ -198,7 +198,7 @@ class TaskRun(Run):
             settings["code_sha256"] = sha256(choice.function[0])
         about = {
             "task": task.name,
-            "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "started_at": _now(),
             "versions": {"medeval": medeval.__version__},
             **({"asked_task": asked_task} if asked_task else {}),
             **({"shard": shard} if shard else {}),
@@ -214,7 +214,8 @@ class TaskRun(Run):
         def begin() -> None:
             # Only now: a start that is refused because another is under way must not change what
             # is read of that one.
-            self.update("task", self.task.name, **self.kept)
+            started = {"started_at": _now()} if self.made else {}
+            self.update("task", self.task.name, **self.kept, **started)
             if config.on_start:
                 config.on_start()
 
@@ -295,6 +296,10 @@ class TaskRun(Run):
         """Return what became of the items that are due until now."""
         due = {(item.id, item.sample) for item in self.items()}
         return progress_of(self.lines(), due)[0]
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _remove(folder: Path) -> None:
