@@ -32,6 +32,11 @@ def os_error_as(sentence: str, file: object = "") -> Iterator[None]:
         raise UserError(told.replace("{why}", error.strerror or str(error))) from error
 
 
+def in_words(message: str) -> str:
+    """Return a message of pydantic without the kind of error that it puts before a rule's own."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
 def faults_of(error: ValidationError) -> str:
     """Return the first three fields that are not of their form, and why.
 
@@ -40,7 +45,7 @@ def faults_of(error: ValidationError) -> str:
     told = []
     for fault in error.errors(include_input=False, include_url=False, include_context=False):
         is_object = fault["type"] == "model_type"  # in words of its own it names classes of ours
-        why = "Input should be an object" if is_object else fault["msg"]
+        why = "Input should be an object" if is_object else in_words(fault["msg"])
         told.append(": ".join(filter(None, (".".join(map(str, fault["loc"])), why))))
     told[3:] = [f"and {len(told) - 3} more"] if told[3:] else []
     return "; ".join(told)

@@ -37,6 +37,9 @@ def compare(context: typer.Context, **given: Any) -> None:
 
     given |= context.obj["options"]
     runs: list[Path] = given["runs"]
+    places = [run.resolve() for run in runs]
+    if twice := [run for at, run in enumerate(runs) if places.index(places[at]) != at]:
+        raise UserError(f"{twice[0]} is one of those before it. Name two that differ.")
     name, kind, method = meant(given, runs[0], "folders of runs")
     found = kind.compare_files(runs, name, given["metric"] or [], method)
     found = found or _of_runs(name, runs, method, given)

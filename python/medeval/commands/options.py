@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from medeval.errors import UserError
+from medeval.errors import UserError, in_words
 from medeval.files import toml_beside
 from medeval.tasks import registry
 from medeval.tasks.options import TaskOptions
@@ -86,7 +86,7 @@ def command_group(place: str) -> typer.Typer:
     flags = toml_beside(str(module.__file__), "flags.toml")
     group = typer.Typer(help=module.HELP, no_args_is_help=True)
     for one in module.COMMANDS:
-        group.command()(command_flags(one.__name__, described=flags[one.__name__])(one))
+        group.command(cls=Command)(command_flags(one.__name__, described=flags[one.__name__])(one))
     return group
 
 
@@ -126,6 +126,13 @@ class Command(TyperCommand):
         Raises:
             UserError: a flag that neither the command nor the task has.
         """
+        try:
+            return self._parsed(ctx, args)
+        except typer.BadParameter as error:
+            error.message = in_words(error.message)
+            raise
+
+    def _parsed(self, ctx: Any, args: list[str]) -> list[str]:
         if self.name not in _OPTIONS:
             return super().parse_args(ctx, args)
         words = args[: args.index("--")] if "--" in args else args

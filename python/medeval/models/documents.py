@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
+from medeval.errors import in_words
 from medeval.models import text_files
 from medeval.models.text_files import Format
 
@@ -162,7 +163,7 @@ def described(error: Exception, whole: str = "the task") -> list[str]:
         return [str(error)]
     told = []
     for each in error.errors(include_input=False, include_url=False, include_context=False):
-        message, place = each["msg"].removeprefix("Value error, "), ".".join(map(str, each["loc"]))
+        message, place = in_words(each["msg"]), ".".join(map(str, each["loc"]))
         is_own = not place and each["type"] == "value_error"
         told.append(message if is_own else f"{place or whole}: {message}")
     return told

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.errors import UserError
+from medeval.errors import UserError, in_words
 from medeval.files import RepeatedKeyError, unique_keys
 
 
@@ -55,7 +55,7 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
             own = [name for name, field in kind.model_fields.items() if not field.exclude]
             known = ", ".join(own) or "none"
             raise UserError(f"{task} has no option {name!r}. Its options: {known}.") from None
-        raise UserError(f"{task}: option {name}: {first['msg']}.") from None
+        raise UserError(f"{task}: option {name}: {in_words(first['msg'])}.") from None
 
 
 def parse_arguments(text: str | None, named: Sequence[str] = ()) -> dict[str, Any]:
