@@ -18,7 +18,7 @@ from medeval.errors import UserError, os_error_as
 from medeval.files import exposed_warehouse, make_private, read_json, read_json_lines, read_text
 from medeval.raw_files import RawFile, literal, one_file, sql_text
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
-from medeval.text import strictest, whole
+from medeval.text import storable, strictest
 
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
@@ -240,8 +240,10 @@ def _records(path: Path) -> Found:
             unit = "record" if is_array else "line"
             if not isinstance(record, dict):
                 raise UserError(f"{path}: {unit} {number} is no JSON object.")
-            if (text := json.dumps(record, ensure_ascii=False)) != whole(text):
-                raise UserError(f"{path}: {unit} {number} holds half of a surrogate pair.")
+            if (text := json.dumps(record, ensure_ascii=False)) != storable(text):
+                raise UserError(
+                    f"{path}: {unit} {number} holds half of a surrogate pair, or the sign U+0000."
+                )
         if not number:
             raise UserError(f"{path} holds no record.")
     except UserError as error:

@@ -21,6 +21,7 @@ CREDENTIALED = "credentialed"
 # What is no value, and is left out.
 NO_VALUE = object()
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # as an escape of JSON
 # Control characters but for tab and line feed, with ESC, which begins the codes of terminals; ends
 # of lines and paragraphs; and what embeds, overrides and isolates directions of writing.
 _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -238,6 +239,11 @@ def whole(text: str) -> str:
     if text.isascii() or _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def storable(text: str) -> str:
+    """Return JSON that every engine takes: as `whole`, and with U+FFFD for U+0000."""
+    return _NUL.sub("\\1\ufffd", whole(text))
 
 
 def whole_json(value: Any, deepest: int = 10_000) -> Any:

@@ -95,6 +95,7 @@ WRONG = {
     b'{"a": 1}\n{"a":\n': ", line 2 is not JSON",
     "题".encode("gb18030"): " is not text in UTF-8",
     b'{"a": "\\ud83d"}': ": line 1 holds half of a surrogate pair",
+    b'{"a": "\\\\u0000"}\n{"a": "\\u0000"}': ": line 2 holds half of a surrogate pair, or",
 }
 
 

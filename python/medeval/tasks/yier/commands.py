@@ -21,7 +21,7 @@ from medeval.models.text_files import save_text
 from medeval.sources import LoadRequest, sources
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.terminal import require_writable, say, warn
-from medeval.text import whole
+from medeval.text import storable
 from medeval.warehouse import Warehouse, flat, schema_name
 
 if TYPE_CHECKING:
@@ -173,8 +173,7 @@ def load(request: LoadRequest, options: Options) -> None:
     records, outcomes = clean_questions(file)
     if not records:
         raise UserError(f"{path} holds no record.")
-    # No engine reads half of a surrogate pair.
-    text = whole(json_lines(records))
+    text = storable(json_lines(records))
     if options.out is not None:
         save_text(options.out, text)
         done = f"{options.out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
