@@ -29,11 +29,12 @@ class MissingExtraError(UserError, ImportError):
     """A part of the package is wanted whose dependencies are not installed."""
 
 
-@dataclass(frozen=True)
-class Call:
-    """Inputs, and how they are put to a model.
+@dataclass(eq=False)
+class Call(Model):
+    """Inputs that are put to a model in batches, each named by the places of its inputs.
 
     Attributes:
+        loaded: the model.
         rows: the inputs.
         batch_size: inputs at a time, for models that take several.
         task: which the inputs are of; None if the caller does not say.
@@ -41,11 +42,30 @@ class Call:
         options: more for the model's own function.
     """
 
+    loaded: LoadedModel
     rows: Sequence[Row]
     batch_size: int
     task: MedicalTask | None
     data_class: str | None
     options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Take the name and the place of the model."""
+        self.model, self.address = self.loaded.name, self.loaded.address
+
+    async def ask(self, request: Request) -> Reply | Failure:
+        """Return one output for each input of a batch, none of them shifted."""
+        rows = [self.rows[int(place)] for place in request.item.id.split(",")]
+        given = await self.loaded.answer(request, rows, self)
+        if isinstance(given, Failure):
+            return given
+        if not isinstance(given, list | tuple):
+            outputs = [failed("NotAList", batch=len(rows))] * len(rows)
+        elif len(given) != len(rows):
+            outputs = [failed("WrongLength", batch=len(rows), returned=len(given))] * len(rows)
+        else:
+            outputs = list(map(writable, given))
+        return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)
 
 
 def failed(kind: str, attempts: int | None = None, **more: Any) -> Row:
@@ -160,7 +180,7 @@ class LoadedModel:
 
     def asker(self, call: Call) -> Model:
         """Return who answers the items of a call."""
-        return _Batches(self, call)
+        return call
 
     def read(self, call: Call, text: str, places: Sequence[int]) -> Sequence[Row | None]:
         """Return the output for each place of an item; None where a reply has none."""
@@ -182,28 +202,6 @@ class LoadedModel:
     def output(self, given: Any) -> Row:
         """Return an output as a mapping."""
         return given if isinstance(given, dict) else failed("NotAMapping")
-
-
-class _Batches(Model):
-    """Who answers the batches of a call; an item is named by the places of its inputs."""
-
-    def __init__(self, loaded: LoadedModel, call: Call) -> None:
-        self.model, self.address = loaded.name, loaded.address
-        self._loaded, self._call = loaded, call
-
-    async def ask(self, request: Request) -> Reply | Failure:
-        """Return one output for each input of a batch, none of them shifted."""
-        rows = [self._call.rows[int(place)] for place in request.item.id.split(",")]
-        given = await self._loaded.answer(request, rows, self._call)
-        if isinstance(given, Failure):
-            return given
-        if not isinstance(given, list | tuple):
-            outputs = [failed("NotAList", batch=len(rows))] * len(rows)
-        elif len(given) != len(rows):
-            outputs = [failed("WrongLength", batch=len(rows), returned=len(given))] * len(rows)
-        else:
-            outputs = list(map(writable, given))
-        return Reply(json.dumps(outputs), finish_reason="stop", model=self.model)
 
 
 def imported_model(

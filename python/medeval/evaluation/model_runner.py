@@ -202,10 +202,10 @@ class ModelRunner:
         if task is not None:
             rows = [task.without_answers(row) for row in rows]
             data_class = data_class or task.data_class
-        call = Call(rows, batch_size, task, data_class, options)
+        call = Call(model, rows, batch_size, task, data_class, options)
         with TemporaryDirectory() as passing:
             place = model.folder or folder or Path(passing) / "run"
-            return _outputs(model, call, place, ask_anew and place == folder)
+            return _outputs(call, place, ask_anew and place == folder)
 
     async def run_model_async(self, *given: Any, **more: Any) -> list[Row]:
         """Run a model in a thread of its own; see `run_model`."""
@@ -237,9 +237,9 @@ class ModelRunner:
         return ChatModel(name, self._gate, self._folder, **parameters)
 
 
-def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
+def _outputs(call: Call, place: Path, ask_anew: bool) -> list[Row]:
     """Run a model on the engine, and put outputs where their inputs stand."""
-    journal = place / RESPONSES
+    model, journal = call.loaded, place / RESPONSES
     earlier = read_journal(journal) if journal.exists() and not ask_anew else ()
     items, asker = model.items(call, earlier), model.asker(call)
     places_of = {item.id: places for item, places in items}
