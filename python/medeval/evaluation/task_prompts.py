@@ -153,22 +153,32 @@ def output_from_reply(
         The output, with keys that were asked for or that metrics know; None if there is none to be
         read, or a required key is missing or empty in it.
     """
-    main = task.target
+    main, answer = task.target, split_thinking(text).answer
     if task.task_type == MULTIPLE_CHOICE:
         return _letters(text, options_of((row or {}).get("options"))[0], main)
     fields = fields_of(task)
-    required = required_keys(task.output_schema) or [main]
+    needed = [fold_key(key) for key in required_keys(task.output_schema) or [main]]
+
+    def are_given(members: Mapping[str, Any]) -> bool:
+        # No, 0 and false are answers.
+        values = [members.get(key) for key in needed]
+        return not any(value in (None, [], {}) or not str(value).strip() for value in values)
+
+    if (found := last_object(answer, needed, are_given)) is not None:
+        spelled = {fold_key(key): key for key in reversed([*fields, *_FIELDS])}
+        return {spelled[key]: each for key, each in found.members.items() if key in spelled}
+    plain = _plain_text(answer, main)
     is_one_text = len(fields) == 1 and _schema(fields[main]) == {"type": "string"}
-    text_key = main if is_one_text or not _has_form(task) else None
-    read = read_output(text, [*fields, *_FIELDS], required, text_key)
+    if plain and (is_one_text or not _has_form(task)):
+        return {main: plain}
     choices = fields[main].get("enum")
-    if read is None and len(fields) == 1 and choices:
-        if choices == list(LETTERS[: len(choices)]):
-            return _letters(text, choices, main)
-        told = normalised(_plain_text(split_thinking(text).answer, main).strip("*_"))
-        said = [one for one in choices if normalised(str(one)) == told]
-        return {main: said[0]} if len(said) == 1 else None
-    return read
+    if len(fields) > 1 or not choices:
+        return None
+    if choices == list(LETTERS[: len(choices)]):
+        return _letters(text, choices, main)
+    told = normalised(plain.strip("*_"))
+    said = [one for one in choices if normalised(str(one)) == told]
+    return {main: said[0]} if len(said) == 1 else None
 
 
 def _letters(text: str, options: Sequence[str], key: str) -> Row | None:
@@ -233,37 +243,6 @@ def _text(value: object) -> str:
     if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
         return "\n".join(f"- {each}" for each in value)
     return json.dumps(value, ensure_ascii=False, default=str) if value not in ([], {}) else ""
-
-
-def read_output(
-    text: str, keys: Sequence[str], required: Sequence[str], text_key: str | None
-) -> dict[str, Any] | None:
-    """Read a reply.
-
-    Args:
-        text: the reply; thinking in it is not looked at.
-        keys: that are kept, spelled as they are to be returned.
-        required: of which none may be missing or empty.
-        text_key: under which a reply without JSON is returned; None if it is not to be.
-
-    Returns:
-        The output; None if there is none to be read.
-    """
-    if not (answer := split_thinking(text).answer):
-        return None
-    needed = [fold_key(key) for key in required]
-
-    def are_given(members: Mapping[str, Any]) -> bool:
-        # No, 0 and false are answers.
-        values = [members.get(key) for key in needed]
-        return not any(value in (None, [], {}) or not str(value).strip() for value in values)
-
-    found = last_object(answer, needed, are_given)
-    if found is not None:
-        spelled = {fold_key(key): key for key in reversed(keys)}
-        return {spelled[key]: each for key, each in found.members.items() if key in spelled}
-    plain = _plain_text(answer, text_key) if text_key else ""
-    return {text_key: plain} if text_key and plain else None
 
 
 def _plain_text(answer: str, key: str) -> str:

@@ -344,7 +344,6 @@ def _bars(scores: Mapping[str, float], title: str) -> Any:
     figure = drawing.Figure(figsize=(max(4.0, 1.0 + 0.8 * len(scores)), 3.5), layout="constrained")
     axes = figure.subplots()
     axes.bar(list(scores), list(scores.values()))
-    axes.set_title(title)
-    axes.set_ylabel("Score")
+    axes.set(title=title, ylabel="Score")
     axes.tick_params(axis="x", labelrotation=30)
     return figure

@@ -33,6 +33,11 @@ __all__ = ["MedicalTask", "TaskType"]
 # These give the answer away, whether or not an output schema names them.
 _GOLD_KEYS = text_files.packaged_yaml("medeval.models", "gold_keys")
 
+# What decides, beside the rows, what a model is asked and what counts as right.
+_DECISIVE = {
+    *("task_type", "description", "input_schema", "output_schema", "prompt", "system_prompt"),
+}
+
 DataClass = Literal["open", "credentialed"]
 
 
@@ -324,13 +329,9 @@ def task_hash(task: MedicalTask) -> str:
         ValueError: a row cannot be split into an input and an expected output, or holds what no
             file could.
     """
-    shown, expected = task.pairs()
-    content: dict[str, Any] = {
-        name: getattr(task, name) for name in ("description", "input_schema", "output_schema")
-    }
-    content |= {"task_type": str(task.task_type), "inputs": shown, "expected_outputs": expected}
-    own = {"prompt": task.prompt or None, "system_prompt": task.system_prompt}
-    content |= {name: text for name, text in own.items() if text is not None}
+    # Assigning checks nothing: a field of another type counts as what it is.
+    content = task.model_dump(include=_DECISIVE, warnings=False)
+    content |= dict(zip(("inputs", "expected_outputs"), task.pairs(), strict=True))
     if task.few_shot:
         content["few_shot"] = task.examples()
     text = json.dumps(to_jsonable_python(content), sort_keys=True, separators=(",", ":"))

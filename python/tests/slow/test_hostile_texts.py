@@ -16,7 +16,7 @@ from cdm_cases import facts, names
 from judging_runs import RUBRIC
 
 from medeval.errors import UserError
-from medeval.evaluation.task_prompts import read_output
+from medeval.evaluation.task_prompts import output_from_reply
 from medeval.inference.errors import failure_of_response
 from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.openai_replies import with_calls_in_text
@@ -24,6 +24,7 @@ from medeval.inference.types import Reply
 from medeval.judging.prompt import injection_signs
 from medeval.judging.verdict import read_verdict
 from medeval.metrics.texts import grade
+from medeval.models import MedicalTask
 from medeval.tasks.cdm import scores as scores_v2
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.demo import reply_to
@@ -47,6 +48,7 @@ TRIES = 3
 Reader = Callable[[str], object]
 MARKER = "VERDICT-00112233445566ff"
 SELECTION = ("甲项", "乙项", "丙项", "丁项")
+QUESTIONS = MedicalTask(task_id="t", task_type="qa", inputs=[{"question": "q"}])
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 # What every reader is given, and of each what it looks for.
@@ -125,9 +127,7 @@ READERS: dict[str, Reader] = {
     "requests of tests": requests_of_tests,
     "requests of imaging": lambda text: understood(text, text, facts().imaging),
     "the demo model of CDM": demo,
-    "answers of task files": lambda text: read_output(
-        text, ["answer", "why"], ["answer"], "answer"
-    ),
+    "answers of task files": lambda text: output_from_reply(QUESTIONS, text),
     "judges' verdicts": lambda text: read_verdict(text, RUBRIC, MARKER),
     "answers that speak to a judge": lambda text: injection_signs(text, RUBRIC),
     "readability": grade,
