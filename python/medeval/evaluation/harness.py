@@ -302,6 +302,7 @@ class EvaluationHarness:
         begun = time.monotonic()
         task_id, task, about = planned.task_id, planned.task, dict(planned.about)
         endings: list[Ending] = [(Outcome.ERRORED, None)] * len(about.get("input_ids", ()))
+        answered: dict[str, Any] = {}
         try:
             if isinstance(task, Exception):
                 raise task
@@ -319,6 +320,7 @@ class EvaluationHarness:
             seconds = time.monotonic() - begun
             endings = [_ending(output, task.target) for output in outputs]
             scores = _scored(task, about, outputs, endings, scoring, strict)
+            answered = {"inputs": inputs, "model_outputs": outputs, **scores}
         except Exception as error:  # whatever a model or a task raises
             _call(self.on_error, task_id, error)
             if strict or isinstance(error, MisalignedError):
@@ -328,28 +330,19 @@ class EvaluationHarness:
             may_quote = is_own or about.get("data_class", "open") == "open"
             message = {"message": settings.scrubbed(str(error))} if may_quote else {}
             about |= {"status": "error", "error": {"type": type(error).__name__, **message}}
-            if endings:
-                about["outcomes"] = Ledger(outcome for outcome, _ in endings).as_json()
-            return EvaluationResult(model_id=settings.model_id, task_id=task_id, metadata=about)
-        run = self.runner.model(settings.model_id)
+        if endings:
+            about["outcomes"] = Ledger(outcome for outcome, _ in endings).as_json()
+        if answered:
+            run = self.runner.model(settings.model_id)
+            about["item_outcomes"] = [str(outcome) for outcome, _ in endings]
+            about |= {"from_cache": not run.asked, "seconds": seconds, "measured": run.measured}
         result = EvaluationResult(
-            model_id=settings.model_id,
-            task_id=task_id,
-            inputs=inputs,
-            model_outputs=outputs,
-            **scores,
-            metadata={
-                **about,
-                "outcomes": Ledger(outcome for outcome, _ in endings).as_json(),
-                "item_outcomes": [str(outcome) for outcome, _ in endings],
-                "from_cache": not run.asked,
-                "seconds": seconds,
-                "measured": run.measured,
-            },
+            model_id=settings.model_id, task_id=task_id, **answered, metadata=about
         )
         if result.metrics_results:
             _call(self.on_metrics, task_id, dict(result.metrics_results))
-        _call(self.on_task_end, task_id, result)
+        if answered:
+            _call(self.on_task_end, task_id, result)
         return result
 
 
