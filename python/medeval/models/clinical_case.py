@@ -14,7 +14,6 @@ from pydantic import (
     ConfigDict,
     Field,
     NaiveDatetime,
-    PlainSerializer,
     ValidationError,
     model_validator,
 )
@@ -31,9 +30,6 @@ PATHOLOGIES: tuple[Pathology, ...] = get_args(Pathology)
 _REFERENCE = packaged_yaml("medeval.models", "reference_case")
 REFERENCE_NAMES: dict[str, str] = _REFERENCE["names"]
 
-Moment = Annotated[
-    NaiveDatetime, PlainSerializer(lambda time: time.isoformat(), return_type=str, when_used="json")
-]
 SequenceNumber = Annotated[int, Field(ge=1, le=3)]
 Named = Annotated[str, Field(min_length=1)]
 
@@ -64,7 +60,7 @@ class LabResult(_Part):
     flag: str | None = None
     ref_range_lower: float | None
     ref_range_upper: float | None
-    charttime: Moment | None
+    charttime: NaiveDatetime | None
     sequence_num: SequenceNumber
 
 
@@ -76,7 +72,7 @@ class MicrobiologyEvent(_Part):
     spec_type_desc: str | None
     organism_name: str | None
     comments: str | None
-    charttime: Moment | None
+    charttime: NaiveDatetime | None
     sequence_num: SequenceNumber
 
 
@@ -88,7 +84,7 @@ class RadiologyReport(_Part):
     region: Named
     modality: Named
     text: str
-    charttime: Moment
+    charttime: NaiveDatetime
     sequence_num: SequenceNumber
 
 
