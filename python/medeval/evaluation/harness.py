@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -60,7 +61,7 @@ class Planned(NamedTuple):
 
 
 @dataclass(eq=False)
-class EvaluationHarness:
+class EvaluationHarness(AbstractContextManager["EvaluationHarness"]):
     """Runs models on tasks and scores them; may be used as a context manager.
 
     What a callback raises ends the evaluation.
@@ -108,9 +109,6 @@ class EvaluationHarness:
         if sum(one is not None for one in (self.tasks_dir, self.loader, self.registry)) > 1:
             raise ValueError("give one of tasks_dir, loader and registry: each has the one before")
         self.tasks = self.registry or TaskRegistry(self.tasks_dir, loader=self.loader)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *raised: object) -> None:
         """Hold nothing: an evaluation lets go of the model that it loaded."""

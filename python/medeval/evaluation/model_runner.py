@@ -26,8 +26,7 @@ from typing import Any
 from medeval.evaluation import model_kinds
 from medeval.evaluation.model_kinds import Call, LoadedModel
 from medeval.inference.guard import DataUseGuard, read_endpoints
-from medeval.inference.journal import read_journal
-from medeval.inference.run import AUDIT, RESPONSES, Run, settings_of
+from medeval.inference.run import AUDIT, Run, settings_of
 from medeval.inference.secrets import WITHHELD, holds_secret, split_secrets
 from medeval.inference.types import Outcome, Sample
 from medeval.models.medical_task import MedicalTask
@@ -239,10 +238,10 @@ class ModelRunner:
 
 def _outputs(call: Call, place: Path, ask_anew: bool) -> list[Row]:
     """Run a model on the engine, and put outputs where their inputs stand."""
-    model, journal = call.loaded, place / RESPONSES
-    earlier = read_journal(journal) if journal.exists() and not ask_anew else ()
-    items, asker = model.items(call, earlier), model.asker(call)
-    places_of = {item.id: places for item, places in items}
+    model, asker = call.loaded, call.loaded.asker(call)
+    run = Run(place, settings_of(asker, str(model.settings.get("prompt_version", ""))), asker)
+    items = model.items(call, () if ask_anew else run.lines())
+    places_of, samples = {item.id: places for item, places in items}, [item for item, _ in items]
 
     def can_read(item: Sample, text: str) -> bool:
         outputs = model.read(call, text, places_of[item.id])
@@ -250,8 +249,6 @@ def _outputs(call: Call, place: Path, ask_anew: bool) -> list[Row]:
 
     retry = frozenset(Outcome) if ask_anew else model.config.retry
     config = replace(model.config, can_read=can_read, retry=retry)
-    settings = settings_of(asker, str(model.settings.get("prompt_version", "")))
-    run, samples = Run(place, settings, asker), [item for item, _ in items]
     try:
         asyncio.get_running_loop()
     except RuntimeError:
