@@ -112,22 +112,15 @@ for _name in TYPES:
         metric(f"{_name}{_ending}", of_texts=True)(partial(_part, _name, _place))
 
 
-def grade(text: str) -> float | None:
-    """Return the grade; None without a word, or with Chinese, Japanese or Korean in the text."""
-    if has_cjk(text):
-        return None
-    plain = fold_accents(text).lower()
-    if not (found := _LATIN_WORD.findall(plain)):
+@metric("readability")
+def readability(item: Sample) -> float | None:
+    """Return the grade of the output; None without a word, or with Chinese, Japanese or Korean."""
+    plain = fold_accents(item.output_text).lower()
+    if has_cjk(plain) or not (found := _LATIN_WORD.findall(plain)):
         return None
     sentences = sum(bool(_LATIN_WORD.search(part)) for part in _SENTENCE_END.split(plain))
     syllables = sum(max(len(_VOWELS.findall(_SILENT_E.sub("", word))), 1) for word in found)
     return 0.39 * len(found) / sentences + 11.8 * syllables / len(found) - 15.59
-
-
-@metric("readability")
-def readability(item: Sample) -> float | None:
-    """Return the grade of the output."""
-    return grade(item.output_text)
 
 
 class BertScorer:

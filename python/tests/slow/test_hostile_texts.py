@@ -23,7 +23,8 @@ from medeval.inference.openai_replies import with_calls_in_text
 from medeval.inference.types import Reply
 from medeval.judging.prompt import injection_signs
 from medeval.judging.verdict import read_verdict
-from medeval.metrics.texts import grade
+from medeval.metrics.metric import Sample
+from medeval.metrics.texts import readability
 from medeval.models import MedicalTask
 from medeval.tasks.cdm import scores as scores_v2
 from medeval.tasks.cdm import scores_v1
@@ -130,7 +131,7 @@ READERS: dict[str, Reader] = {
     "answers of task files": lambda text: output_from_reply(QUESTIONS, text),
     "judges' verdicts": lambda text: read_verdict(text, RUBRIC, MARKER),
     "answers that speak to a judge": lambda text: injection_signs(text, RUBRIC),
-    "readability": grade,
+    "readability": lambda text: readability(Sample({}, {}, {"answer": text}, "answer")),
     "complaints of endpoints": complaints,
     "bodies of responses": body,
     "calls of tools in text": calls_in_text,
