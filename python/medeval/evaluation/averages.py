@@ -12,6 +12,7 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.documents import described
 from medeval.models.scores import LEVEL, Interval
 from medeval.models.text_files import packaged_yaml
 from medeval.reporting.entries import Entry
@@ -88,7 +89,7 @@ class Scoring:
         try:
             BenchmarkReport(model_id="x").add_combined_score(self.weights, combined)
         except ValueError as error:
-            raise UserError(f"The combined score cannot be made: {error}.") from None
+            raise UserError(f"The combined score cannot be made: {described(error)[0]}.") from None
 
     def finish(self, report: BenchmarkReport, about: Mapping[str, Any]) -> None:
         """Add roll-ups, their intervals and the metadata to a report of all results.
