@@ -17,7 +17,7 @@ from medeval.errors import UserError
 from medeval.evaluation import task_prompts
 from medeval.evaluation.fetching import FetchRules, is_url
 from medeval.evaluation.task_loader import TaskLoader
-from medeval.evaluation.task_prompts import output_from_reply
+from medeval.evaluation.task_prompts import demo_answer, output_from_reply
 from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Outcome, Sample
@@ -207,8 +207,6 @@ class MedicalTaskRun(JudgedTask):
             return json.dumps(gold[int(gold_of)], ensure_ascii=False)
         if isinstance(self.task, MultipleChoiceTask):
             return "A"
-        from medeval.evaluation.demo_answers import demo_answer
-
         return json.dumps(demo_answer(self.task, inputs[int(item.id)]))
 
     def chance(self) -> float:
