@@ -22,7 +22,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo
 
-from medeval.adapters.replay import asked, metrics_of
+from medeval.adapters import asked, metrics_of
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.types import Model, Reply, Request, Sample, ToolCall, Usage, body_of
 from medeval.tasks import registry

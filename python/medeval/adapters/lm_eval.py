@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from medeval.adapters.replay import asked, metrics_of, replayed
+from medeval.adapters import asked, metrics_of, replayed
 from medeval.errors import UserError
 from medeval.files import json_lines, read_json_lines
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
