@@ -142,7 +142,7 @@ class Command(TyperCommand):
             for one in task_flags(getattr(task, _OPTIONS[self.name]), f"Options of {name}"):
                 if self.name != "compare" or one.name in task.COMPARED:
                     of_tasks.setdefault(one.name, one)
-        is_judged = any(hasattr(task, "subjects") for task in tasks.values())
+        is_judged = any(hasattr(task, "subject") for task in tasks.values())
         for one in self.params:
             if getattr(one, "rich_help_panel", None) == "Who judges":
                 vars(one)["hidden"] = not is_judged

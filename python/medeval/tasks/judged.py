@@ -41,7 +41,7 @@ _COUNTS = ("ok", "partial", "failed", "not_judged", "possible_injections")
 
 def judged(task: AskedTask | type[Task]) -> JudgedTask | None:
     """Return a task, or its class, whose answers judges can grade; None if they are not so."""
-    return cast("JudgedTask", task) if hasattr(task, "subjects") else None
+    return cast("JudgedTask", task) if hasattr(task, "subject") else None
 
 
 def rubric_of(task: AskedTask, jury: Jury | None = None) -> Rubric:
@@ -87,11 +87,10 @@ def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
     from medeval.judging.running import Judging
 
     rubric = rubric_of(task, jury)
-    answers = read_answers(record.folder / RESPONSES, task.items(record.limit))
-    reasons = {(one.item, one.sample): _UNANSWERED.get(one.outcome, "") for one in answers}
+    subject_of = cast("JudgedTask", task).subject
     subjects = [
-        replace(one, unanswered=reasons[one.id, one.sample])
-        for one in cast("JudgedTask", task).subjects(record)
+        replace(subject_of(one), unanswered=_UNANSWERED.get(one.outcome, ""))
+        for one in read_answers(record.folder / RESPONSES, task.items(record.limit))
     ]
     folder = record.folder / jury.folder
     return Judging(subjects, jury, rubric, folder, answering_model=record.model)

@@ -19,7 +19,7 @@ from medeval.evaluation.fetching import FetchRules, is_url
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_prompts import demo_answer, output_from_reply
 from medeval.inference.guard import is_loopback
-from medeval.inference.run import RESPONSES, read_answers
+from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Outcome, Sample
 from medeval.judging.rubric import Rubric, named_rubric
 from medeval.metrics.metric import Metric, mean_of, rationale_of, text_of
@@ -165,22 +165,17 @@ class MedicalTaskRun(JudgedTask):
         """The inputs and the gold answers."""
         return self.task.pairs()
 
-    def subjects(self, record: RunRecord) -> list[Subject]:
+    def subject(self, answer: Answer) -> Subject:
         """See `JudgedTask`."""
         from medeval.judging.prompt import Subject
 
-        inputs, gold = self._pairs
-        subjects = []
-        for answer in read_answers(record.folder / RESPONSES, self.items(record.limit)):
-            place = int(answer.item)
-            # The answer itself where the reply holds it in a form, else the reply.
-            read = output_from_reply(self.task, answer.answer, inputs[place]) or {}
-            parts = (read.get(self.task.target), rationale_of(read))
-            told = "\n".join(text_of(part) for part in parts if part) or answer.answer
-            wanted = text_of(gold[place].get(self.task.target))
-            texts = text_of(inputs[place]), told, wanted
-            subjects.append(Subject(answer.item, *texts, self.task.data_class, answer.sample))
-        return subjects
+        shown, gold = (side[int(answer.item)] for side in self._pairs)
+        # The answer itself where the reply holds it in a form, else the reply.
+        read = output_from_reply(self.task, answer.answer, shown) or {}
+        parts = (read.get(self.task.target), rationale_of(read))
+        told = "\n".join(text_of(part) for part in parts if part) or answer.answer
+        texts = text_of(shown), told, text_of(gold.get(self.task.target))
+        return Subject(answer.item, *texts, self.task.data_class, answer.sample)
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""

@@ -16,6 +16,7 @@ from medeval.tasks.run_record import RunRecord, newest_run
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import Answer
     from medeval.inference.types import Episode, Model, Reply, Sample
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
@@ -425,5 +426,5 @@ class JudgedTask(AskedTask):
         """What is graded; None if the task file names no judge."""
 
     @abstractmethod
-    def subjects(self, record: RunRecord) -> list[Subject]:
-        """Return the answers of a run as judges get them."""
+    def subject(self, answer: Answer) -> Subject:
+        """Return an answer of a run as judges get it."""

@@ -201,17 +201,14 @@ class MtsamplesTask(JudgedTask):
         """See `Task`."""
         return {"reward_judged": (1.0, 0.0), "reward": (1.0, 0.0)}
 
-    def subjects(self, record: RunRecord) -> list[Subject]:
+    def subject(self, answer: Answer) -> Subject:
         """See `JudgedTask`."""
         from medeval.judging.prompt import Subject
 
-        subjects = []
-        for one in read_answers(record.folder / RESPONSES, self.items(record.limit)):
-            said = (one.line.get(name, "") for name in ("text", "reasoning"))
-            text, asked = self.options.split(*said)[0], self._by_id[one.item]
-            about = (asked.question, text, asked.answer, self.data_class, one.sample)
-            subjects.append(Subject(one.item, *about))
-        return subjects
+        said = (answer.line.get(name, "") for name in ("text", "reasoning"))
+        text, asked = self.options.split(*said)[0], self._by_id[answer.item]
+        about = (asked.question, text, asked.answer, self.data_class, answer.sample)
+        return Subject(answer.item, *about)
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; writes one row an answer into the run's folder."""
