@@ -199,7 +199,7 @@ class ModelRunner:
             return []
         rows = [deepcopy(dict(row)) for row in inputs]
         if task is not None:
-            rows = [task.without_answers(row) for row in rows]
+            rows = task.without_answers(rows)
             data_class = data_class or task.data_class
         call = Call(model, rows, batch_size, task, data_class, options)
         with TemporaryDirectory() as passing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import not_
 from pathlib import Path
@@ -143,10 +143,12 @@ class MedicalTask(Document, extra="allow"):
 
         return gives_it_away
 
-    def without_answers(self, row: Mapping[str, Any]) -> Row:
-        """Return an input without the keys that give the answer away."""
+    def without_answers(self, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+        """Return inputs without the keys that give the answer away."""
         gives_it_away = self.answer_keys()
-        return {key: value for key, value in row.items() if not gives_it_away(key)}
+        return [
+            {key: value for key, value in row.items() if not gives_it_away(key)} for row in rows
+        ]
 
     def pairs(self) -> Pairs:
         """Return what a model is shown and what is expected of it, aligned.
@@ -160,7 +162,7 @@ class MedicalTask(Document, extra="allow"):
         """
         if self.dataset:
             return self._read("dataset", *self._split_rows(self.dataset))
-        shown = [self.without_answers(row) for row in self.inputs]
+        shown = self.without_answers(self.inputs)
         return self._read("inputs", shown, list(self.expected_outputs) or [{} for _ in shown])
 
     def examples(self) -> Pairs:
@@ -178,11 +180,9 @@ class MedicalTask(Document, extra="allow"):
             ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
                 schemas name.
         """
-        inputs: list[Row] = []
         expected: list[Row] = []
         both_name = set.intersection(*map(schemas.named_keys, self.schemas()))
         gives_it_away = self.answer_keys()
-        given: Any
         for index, row in enumerate(rows):
             if schemas.is_nested(row):
                 given, wanted = row.get("input"), row.get("output")
@@ -196,10 +196,8 @@ class MedicalTask(Document, extra="allow"):
                     " row as `input` and `output`"
                 )
             else:
-                given = row
                 expected.append({key: value for key, value in row.items() if gives_it_away(key)})
-            inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
-        return inputs, expected
+        return self.without_answers(row.get("input", row) for row in rows), expected
 
     def _read(self, label: str, shown: list[Row], expected: list[Row]) -> Pairs:
         """Return inputs and expected outputs in the form of the task's class."""
