@@ -17,16 +17,16 @@ import yaml
 
 from medeval.adapters import asked, metrics_of, replayed
 from medeval.errors import UserError
-from medeval.files import json_lines, read_json_lines
+from medeval.files import json_lines, read_json_lines, toml_beside
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.run import AUDIT, settings_of
 from medeval.inference.types import Sample
-from medeval.models.text_files import packaged_yaml, write_text
+from medeval.models.text_files import write_text
 from medeval.tasks import registry
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask
 
-_TOLD = packaged_yaml("medeval.adapters", "lm_eval")
+_TOLD = toml_beside(__file__, "data/lm_eval.toml")
 # Before the name of a function of the code beside a description, which the harness knows by a tag.
 _FUNCTION = "!function:"
 _DOCUMENTS, _ABOUT, _CODE = "documents.jsonl", "medeval_task.json", "medeval_scores.py"

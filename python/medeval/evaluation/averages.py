@@ -10,15 +10,15 @@ from typing import Any
 
 from medeval import __version__
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.documents import described
 from medeval.models.scores import LEVEL, Interval
-from medeval.models.text_files import packaged_yaml
 from medeval.reporting.entries import Entry
 
 CategoryMap = Mapping[str, Sequence[str]]
-CATEGORIES: CategoryMap = packaged_yaml("medeval.evaluation", "categories")
+CATEGORIES: CategoryMap = toml_beside(__file__, "data/categories.toml")
 _ABOUT_A_TASK = ("status", "task_hash", "data_class")
 
 

@@ -21,6 +21,7 @@ from typing import Any, cast
 from medeval.evaluation import task_prompts
 from medeval.evaluation.model_kinds import Call, LoadedModel, MissingExtraError, failed, state_of
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
+from medeval.files import toml_beside
 from medeval.inference.errors import Failure, Kind, RetryPolicy, failure_of_response
 from medeval.inference.guard import DataUseGuard, is_loopback, normalized
 from medeval.inference.journal import Line
@@ -30,7 +31,6 @@ from medeval.inference.secrets import key_from_environment, without_key
 from medeval.inference.types import Model, Outcome, Request, Sample, digest, texts_of
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
-from medeval.models.text_files import packaged_yaml
 from medeval.text import whole_json
 
 
@@ -226,7 +226,7 @@ class ChatModel(LoadedModel):
 
 
 # What each task loads, other words for tasks, and where the text of an input stands.
-_TOLD = packaged_yaml("medeval.evaluation", "huggingface")
+_TOLD = toml_beside(__file__, "data/huggingface.toml")
 _NEW_TOKENS = 256
 
 

@@ -13,12 +13,13 @@ from urllib.parse import unquote, urlsplit
 
 from medeval.evaluation.fetching import FetchRules, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
+from medeval.files import toml_beside
 from medeval.json_reader import fold_key
 from medeval.models.documents import described
 from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
 from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
-from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping, write_text
+from medeval.models.text_files import Format, format_of, parse_mapping, write_text
 from medeval.text import sha256_of
 
 # In the order in which a folder is searched for an id.
@@ -30,6 +31,7 @@ NOT_A_TASK = "tasks.json"
 _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\\]+")
 _CONTENT_TYPE = re.compile(r"(?:application|text)/(?:json|(?:x-)?yaml)|.*\+json")
 _SIMILAR = 0.8
+_KEYS = toml_beside(__file__, "data/task_keys.toml")
 
 
 class TaskFileWarning(UserWarning):
@@ -277,11 +279,10 @@ def build_task(
 def _check_key(key: str) -> None:
     """Refuse a key that is a known one with a slip, or another program's word for one."""
     folded = fold_key(key)
-    keys = packaged_yaml("medeval.evaluation", "task_keys")
-    known = [*MedicalTask.model_fields, *keys["others"]]
+    known = [*MedicalTask.model_fields, *_KEYS["others"]]
     if key in known:
         return
-    if meant := keys["elsewhere"].get(folded):
+    if meant := _KEYS["elsewhere"].get(folded):
         raise ValueError(f"{key}: no key of a task file; {meant}")
     for near in get_close_matches(folded, known, 1, _SIMILAR):
         # `dataset_id` is no slip of `dataset`.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from medeval.files import toml_beside
 from medeval.inference.types import response_format
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.metrics.concepts import common_lexicon
@@ -24,7 +25,6 @@ from medeval.metrics.metric import text_of
 from medeval.models import schemas
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import LETTERS, MULTIPLE_CHOICE, Row, options_of, required_keys
-from medeval.models.text_files import packaged_yaml
 from medeval.text import split_thinking
 
 TASK_PROMPT_VERSION = "task-1"
@@ -48,7 +48,7 @@ _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 _UNKNOWN = "unknown"
 
 
-_TOLD = packaged_yaml("medeval.evaluation", "task_prompts")
+_TOLD = toml_beside(__file__, "data/task_prompts.toml")
 # Asked of every diagnosis, for the metrics of rankings, reasons and confidence.
 _WITH_A_DIAGNOSIS = ("differential_diagnosis", "explanation", "confidence")
 

@@ -19,15 +19,15 @@ from pydantic import (
 )
 
 from medeval.errors import UserError
+from medeval.files import toml_beside
 from medeval.models.documents import IF_GIVEN, described
-from medeval.models.text_files import packaged_yaml
 
 Pathology = Literal["appendicitis", "cholecystitis", "diverticulitis", "pancreatitis"]
 Rules = Literal["specification", "reference"]
 Mode = Literal["first_only", "extended"]
 
 PATHOLOGIES: tuple[Pathology, ...] = get_args(Pathology)
-_REFERENCE = packaged_yaml("medeval.models", "reference_case")
+_REFERENCE = toml_beside(__file__, "data/reference_case.toml")
 REFERENCE_NAMES: dict[str, str] = _REFERENCE["names"]
 
 SequenceNumber = Annotated[int, Field(ge=1, le=3)]

@@ -15,7 +15,7 @@ from enum import StrEnum
 from string import ascii_uppercase
 from typing import Any
 
-from medeval.models.text_files import packaged_yaml
+from medeval.files import toml_beside
 
 Row = dict[str, Any]
 Schema = dict[str, Any]
@@ -35,10 +35,11 @@ class TaskType(StrEnum):
 # A kind of this package beside the documented four.
 MULTIPLE_CHOICE = "multiple_choice"
 TASK_TYPES: tuple[TaskType | str, ...] = (*TaskType, MULTIPLE_CHOICE)
-# The input and the output side of each type.
+# What each type knows, and its input and its output side.
+TYPES = toml_beside(__file__, "data/task_types.toml")
 _SCHEMAS: Mapping[str, tuple[Schema, Schema]] = {
     kind: ({"required": told["usual_input"]}, {"required": [told["own_output"]]})
-    for kind, told in packaged_yaml("medeval.models", "task_types").items()
+    for kind, told in TYPES.items()
 }
 DEFAULT_SCHEMAS = {kind: _SCHEMAS[kind] for kind in TaskType}
 

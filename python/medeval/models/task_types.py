@@ -16,7 +16,7 @@ from pydantic import model_validator
 from medeval.models import schemas
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import LETTERS, Pairs, Row, is_nested, letters_of
-from medeval.models.text_files import packaged_yaml, read_rows
+from medeval.models.text_files import read_rows
 
 if TYPE_CHECKING:
     from medeval.metrics.metric import Sample
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 Level = Literal["simple", "calculator", "proper"]
 Record = Mapping[str, Any]
 
-_TYPES = packaged_yaml("medeval.models", "task_types")
-
 
 class EvaluatedTask(MedicalTask):
     """A task that knows how its outputs are scored.
@@ -36,7 +34,7 @@ class EvaluatedTask(MedicalTask):
     Made without rows, it holds one blank input and expected output, which give way to the rows of
     `dataset` as soon as it has some, also when `dataset` is assigned.
 
-    Class attributes, which but for the first are in `data/task_types.yaml` unless a class has its
+    Class attributes, which but for the first are in `data/task_types.toml` unless a class has its
     own:
         own_type: the task type.
         own_input: the key of the input.
@@ -57,7 +55,7 @@ class EvaluatedTask(MedicalTask):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        for name, value in _TYPES[cls.own_type].items():
+        for name, value in schemas.TYPES[cls.own_type].items():
             if not hasattr(cls, name):
                 setattr(cls, name, value)
 

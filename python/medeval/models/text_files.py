@@ -16,8 +16,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
-from functools import cache, lru_cache, partial
-from importlib.resources import files
+from functools import lru_cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -189,12 +188,6 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"not valid YAML: {described}") from None
     except RecursionError:
         raise ValueError("not valid YAML: nested too deeply") from None
-
-
-@cache
-def packaged_yaml(package: str, name: str) -> Any:
-    """Read a table that comes with a package, from its folder `data`."""
-    return read_yaml(files(package).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def write_yaml(value: Any) -> str:
