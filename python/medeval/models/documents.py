@@ -43,10 +43,12 @@ def _require_finite(value: Any, place: str = "") -> None:
             raise ValueError(f"{place} is {value}, which JSON cannot say: give null or a text")
     elif isinstance(value, Mapping):
         for key, one in value.items():
-            _require_finite(one, f"{place}.{key}" if place else str(key))
+            if not isinstance(one, str):  # as most of what there is
+                _require_finite(one, f"{place}.{key}" if place else str(key))
     elif isinstance(value, list | tuple):
         for index, one in enumerate(value):
-            _require_finite(one, f"{place}[{index}]")
+            if not isinstance(one, str):
+                _require_finite(one, f"{place}[{index}]")
 
 
 class Document(BaseModel, hide_input_in_errors=True):

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    PrivateAttr,
     StringConstraints,
     ValidationInfo,
     field_validator,
@@ -110,6 +111,7 @@ class MedicalTask(Document, extra="allow"):
     prompt: str = Field(default="", exclude_if=not_)
     system_prompt: Annotated[str | None, IF_GIVEN] = None
     few_shot: list[Row] = Field(default_factory=list, exclude_if=not_)
+    _kept: Pairs | None = PrivateAttr(None)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -161,10 +163,16 @@ class MedicalTask(Document, extra="allow"):
         Raises:
             ValueError: a row cannot be split; naming it.
         """
+        if self._kept is not None:
+            return self._kept
         if self.dataset:
             return self._read("dataset", *self._split_rows(self.dataset))
         shown = self.without_answers(self.inputs)
         return self._read("inputs", shown, list(self.expected_outputs) or [{} for _ in shown])
+
+    def keep_pairs(self, pairs: Pairs | None = None) -> None:
+        """Split the rows once for all, or take `pairs` for them: nobody changes them any more."""
+        self._kept = pairs or self.pairs()
 
     def examples(self) -> Pairs:
         """Return the inputs of `few_shot` and what is answered to them, aligned; see `pairs`."""

@@ -210,11 +210,12 @@ def letters_of(answer: Any, texts: Sequence[str], names: Sequence[str]) -> str:
     Raises:
         ValueError: it names none, or one that there is not, or leaves open which.
     """
+    known_texts, known_names = [*map(_folded, texts)], [*map(_folded, names)]
 
     def places(one: Any) -> list[int]:
         said = _folded(one)
-        by_text = [place for place, text in enumerate(texts) if _folded(text) == said]
-        by_name = [place for place, name in enumerate(names) if _folded(name) == said]
+        by_text = [place for place, text in enumerate(known_texts) if text == said]
+        by_name = [place for place, name in enumerate(known_names) if name == said]
         if by_text and by_name and by_text != by_name:
             raise ValueError("answer: it is the name of one option and the text of another")
         if not by_text and (label := _LABELLED.match(text := str(one).strip())):

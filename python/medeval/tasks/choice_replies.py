@@ -64,7 +64,8 @@ def read_choices(reply: str, options: Sequence[str]) -> Choices:
         return Choices(step=Step(split.state))
     raw = Options(options)
     # Markdown goes from the options as well, or they would not equal their own text any more.
-    bare = Options([plain(option) for option in options])
+    shown = [plain(option) for option in options]
+    bare = raw if shown == [*options] else Options(shown)
     for step, found in _all_readings(reply, split.answer, raw, bare):
         if found is not None:
             # What is unknown and a letter is past the last option.

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -89,7 +89,8 @@ class MedicalTaskRun(JudgedTask):
         # Whoever names an address of this machine means it; none leads there from elsewhere.
         is_local = is_url(named) and is_loopback(named)
         try:
-            task = TaskLoader(rules=FetchRules(allow_private_hosts=is_local)).load_task(named)
+            task = _loader(is_local).load_task(named, reload=is_url(named))
+            task.keep_pairs()
         except FileNotFoundError:
             if Path(named).suffix:
                 raise UserError(f"There is no task file {named}.") from None
@@ -160,7 +161,7 @@ class MedicalTaskRun(JudgedTask):
         except UserError as error:
             raise UserError(f"{self.file}: judge: {error}") from None
 
-    @cached_property
+    @property
     def _pairs(self) -> Pairs:
         """The inputs and the gold answers."""
         return self.task.pairs()
@@ -242,10 +243,12 @@ class MedicalTaskRun(JudgedTask):
             )
         if method.groupings or method.cluster:
             raise UserError("Items of a task file have no groups: leave --by and --cluster away.")
-        limit, rows = record.limit, ("dataset", "inputs", "expected_outputs")
-        due = {name: getattr(self.task, name)[:limit] for name in rows}
+        limit, fields = record.limit, ("dataset", "inputs", "expected_outputs")
+        due = {name: getattr(self.task, name)[:limit] for name in fields}
         task = self.task.model_copy(update=due)
-        inputs, outputs = self._pairs[0][:limit], self._outputs(folder, limit)
+        inputs, gold = (rows[:limit] for rows in self._pairs)
+        task.keep_pairs((inputs, gold))
+        outputs = self._outputs(folder, limit)
         by_sample = [task.table(one).columns for one in outputs]
         columns = {name: _over_samples([one[name] for one in by_sample]) for name in by_sample[0]}
         data = {"sha256": task_hash(task), "data_class": task.data_class, "items": len(inputs)}
@@ -280,7 +283,7 @@ class MedicalTaskRun(JudgedTask):
             [{"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)],
             outputs[0] if may_show else [{} for _ in inputs],
             facts,
-            gold=self._pairs[1][:limit],
+            gold=gold,
             verdicts=verdicts,
             warnings=warnings,
         )
@@ -294,6 +297,12 @@ class MedicalTaskRun(JudgedTask):
                 read = output_from_reply(self.task, answer.answer, inputs[int(answer.item)])
             outputs[answer.sample].append(read or {})
         return outputs
+
+
+@cache
+def _loader(allow_private_hosts: bool) -> TaskLoader:
+    """Return the loader of all commands: what names a file twice means what was read of it once."""
+    return TaskLoader(rules=FetchRules(allow_private_hosts=allow_private_hosts))
 
 
 def bundled() -> dict[str, Path]:
