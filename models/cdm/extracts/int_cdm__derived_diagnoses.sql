@@ -53,14 +53,14 @@ without_marks as {{ materialized() }} (
     from with_parts
 ),
 
--- As in `Primary Diagnosis: ...`; a line may be nothing else. Without a colon the words belong to a
--- name, as in `Primary biliary cirrhosis`.
+-- As in `Primary Diagnosis: ...` or `Final dx: ...`, whichever diagnosis it is called; a line may be
+-- nothing else. Without a colon the words belong to a name, as in `Primary biliary cirrhosis`.
 without_labels as {{ materialized() }} (
     select
         *,
         trim(leading ' ' from {{ replace_first(
                 'shadow_text',
-                "'^((primary|secondary|active|discharge|diagnosis|diagnoses|dx)[ /]*)+(:|$)'",
+                "'^((primary|secondary|active|discharge|([a-z_]+[ /-]+){0,3}(diagnos[ei]s|dx))[ /]*)+(:|$)'",
                 "''"
             ) }}) as shadow_name
     from without_marks
