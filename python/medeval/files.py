@@ -16,7 +16,7 @@ import os
 import stat
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -135,6 +135,24 @@ def make_private(paths: Iterable[Path]) -> None:
 
 
 # Whole files
+
+
+def require_different(files: Sequence[Path], named: Sequence[Path]) -> None:
+    """Refuse two that are one, whatever links or relative paths lead there.
+
+    Args:
+        files: what is read of each.
+        named: how the user named them, for messages.
+
+    Raises:
+        UserError: two are the same.
+    """
+    places = [file.resolve() for file in files]
+    for at, path in enumerate(named):
+        if (first := places.index(places[at])) < at:
+            is_other = named[first] != path
+            said = f"and {named[first]} are the same" if is_other else "is named twice"
+            raise UserError(f"{path} {said}.")
 
 
 def sha256(path: Path) -> str:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from medeval.commands.score import meant, resume_again
 from medeval.errors import UserError
+from medeval.files import require_different
 from medeval.tasks import registry
 from medeval.tasks.run_record import facts_of_run, read_record
 from medeval.tasks.task import Comparison, Method
@@ -37,9 +38,6 @@ def compare(context: typer.Context, **given: Any) -> None:
 
     given |= context.obj["options"]
     runs: list[Path] = given["runs"]
-    places = [run.resolve() for run in runs]
-    if twice := [run for at, run in enumerate(runs) if places.index(places[at]) != at]:
-        raise UserError(f"{twice[0]} is one of those before it. Name two that differ.")
     name, kind, method = meant(given, runs[0], "folders of runs")
     found = kind.compare_files(runs, name, given["metric"] or [], method)
     found = found or _of_runs(name, runs, method, given)
@@ -75,13 +73,14 @@ def _of_runs(
     """Compare runs of models on what both of a pair were asked.
 
     Raises:
-        UserError: fewer than two runs, runs of other tasks or data, one that is not whole, or a
-            metric that there is not.
+        UserError: fewer than two runs, one that is named twice, runs of other tasks or data, one
+            that is not whole, or a metric that there is not.
     """
     from medeval.scoring.compare import corrected
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
+    require_different(folders, folders)
     metrics, moved = given["metric"] or [], given["moved"]
     records = [read_record(folder, name) for folder in folders]
     runs = [(record, registry.resume(record, moved, given["task"])) for record in records]

@@ -15,7 +15,7 @@ from tables import refused, table
 
 from medeval.duckdb_files import source_views
 from medeval.errors import UserError
-from medeval.files import read_json, read_json_lines, replace_file
+from medeval.files import read_json, read_json_lines, replace_file, require_different
 from medeval.raw_files import count_rows, find_tables, read_header, read_rows
 from medeval.sources import Place
 
@@ -43,6 +43,12 @@ def test_records_with_a_byte_order_mark_are_read(tmp_path: Path, text: str) -> N
     views = source_views([table], Place("file", str(path), f"the file {path}"))
     rows = duckdb.sql(f"{views.queries['r']} order by line_number").fetchall()
     assert [record.replace(" ", "") for _, record in rows] == ['{"a":1}', '{"a":2}']
+
+
+def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
+    (link := tmp_path / "link").symlink_to(tmp_path)
+    named = [tmp_path, link]
+    assert "link and" in refused(" are the same.", require_different, named, named)
 
 
 def test_a_pipe_is_written_into() -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from medeval.builds import newest_build, open_built, read_source
 from medeval.errors import UserError, os_error_as
-from medeval.files import toml_beside
+from medeval.files import require_different, toml_beside
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RUNS, content_of, newest_run
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
@@ -174,10 +174,7 @@ class IcuTask(Task):
         if len(paths) < 2:
             raise UserError("compare takes two or more prediction files or runs of one task.")
         files = [cls.prediction_file(path) for path in paths]
-        whole = [file.resolve() for file in files]
-        for place, path in enumerate(paths):
-            if whole[place] in whole[:place]:
-                raise UserError(f"{path} is named twice.")
+        require_different(files, paths)
         names = [ENDINGS.sub("", path.resolve().name) or path.name for path in paths]
         if len(set(names)) < len(names):
             names = [str(path) for path in paths]
