@@ -61,9 +61,8 @@ def run(context: typer.Context, **given: Any) -> None:
     given["tasks"] = given["task"] or []
     starts = [*product(given["task"] or [None], given["model"] or [None])]
     given["is_one_of_several"] = len(starts) > 1
-    if len(starts) > 1:
-        for name in given["tasks"]:
-            registry.recorded_name(name)  # one that there is not is told before another is asked
+    if len(starts) > 1 and (given["export_prompts"] is not None or given["import_answers"]):
+        raise UserError("A batch file is of one task and one model. Name one of each.")
     is_whole, opened = True, list[tuple[TaskRun, dict[str, Any]]]()
     try:
         # What is executed says itself how far it is, and by which signal it was ended.
@@ -71,13 +70,15 @@ def run(context: typer.Context, **given: Any) -> None:
             # All are opened before one is asked: a mistake in the last is told first.
             for task, model in starts[:1] if given["resume"] else starts:
                 one = {**given, "task": task, "model": model}
-                task_run = (resume if given["resume"] else start)(one, dict(options))
-                opened += [(task_run, one)] if task_run else []
+                if begun := (resume if given["resume"] else start)(one, dict(options)):
+                    opened.append((begun, one))
+            for begun, one in opened if len(starts) > 1 else ():
+                begun.check(one["config"])
         while opened:
             is_whole = _execute(*opened.pop(0)) and is_whole
     finally:
-        for task_run, _ in opened:
-            task_run.discard()
+        for begun, _ in opened:
+            begun.discard()
     if not is_whole:
         raise typer.Exit(1)
 

@@ -18,6 +18,7 @@ from typing import Any
 import medeval
 from medeval.errors import UserError, os_error_as
 from medeval.files import sha256
+from medeval.inference.cost import longest_reply_under
 from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
@@ -243,6 +244,17 @@ class TaskRun(Run):
         """Remove the folder of a new run that was refused before anything came of it."""
         if self.made and not (self.journal.exists() and self.journal.stat().st_size):
             _remove(self.folder)
+
+    def check(self, config: RunConfig) -> None:
+        """Find what would keep the model from being asked, without asking it.
+
+        Raises:
+            UserError: the limit on cost cannot be held, or text may not be sent to the model.
+        """
+        longest_reply_under(config.budget.limit, config.prices, self.model)
+        if self.made:
+            place = getattr(self.model, "file", None) or self.model.address
+            self.guard.check(place, all(item.is_open for item in self.items()))
 
     def require_batch(self) -> None:
         """Refuse what no batch file can ask.

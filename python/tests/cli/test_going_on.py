@@ -58,6 +58,15 @@ def test_judges_go_to_the_tasks_that_have_them(checkout: Path, main: Main) -> No
     assert sorted(len(one["judgings"]) for one in records) == [0, 1]
 
 
+@pytest.mark.parametrize(("function", "said"), [("f", "Credentialed text"), ("g", "no function")])
+def test_a_later_run_is_checked_first(checkout: Path, main: Main, function: str, said: str) -> None:
+    Path("own.py").write_text("f = str\n")
+    Path("own.json").write_text(QUESTIONS.read_text().replace('"open"', '"credentialed"'))
+    asked = ["run", "--task", "yier", "--questions", "own.json", "--model", "demo", "--model"]
+    done = main(*asked, f"own.py:{function}", code=2)
+    assert (said in done.err, done.out, Path("runs").exists()) == (True, "", False), done.err
+
+
 def test_cut_import_is_resumed(tmp_path: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
