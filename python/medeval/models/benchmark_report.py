@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from medeval.models.documents import IF_GIVEN, Document, Identifier
+from medeval.models.documents import FOR_READING, IF_GIVEN, Document, Identifier
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row, missing_keys
 from medeval.models.scores import SCORES, Finite, Interval, Moment, Scores, statistics_of, utc_now
@@ -32,8 +32,8 @@ OF_ITEMS = (GOLD, VERDICTS, GROUPS, OUTCOMES)
 class EvaluationResult(Document):
     """The answers of a model to a task, with their scores.
 
-    An explicit empty list of answers beside inputs is an error, so JSON, YAML and files leave out
-    the answers of a result that has none; `model_dump` keeps them.
+    An explicit empty list of answers beside inputs is an error, so `to_json`, `to_yaml` and `save`
+    leave out the answers of a result that has none; `model_dump` keeps them.
 
     Attributes:
         model_id: the model.
@@ -147,7 +147,7 @@ class EvaluationResult(Document):
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        if info.mode == "json" and written.get("model_outputs") == []:
+        if info.context == FOR_READING and written.get("model_outputs") == []:
             del written["model_outputs"]
         return written
 

@@ -14,6 +14,8 @@ from medeval.models import text_files
 from medeval.models.text_files import Format
 
 SCHEMA_VERSION = 1
+# Tells a serialiser that the text is to be read back, so that what must not be given is left out.
+FOR_READING = "for reading"
 
 
 def _known_version(version: int) -> int:
@@ -83,7 +85,7 @@ class Document(BaseModel, hide_input_in_errors=True):
             ValueError: a number is infinite or NaN.
         """
         _require_finite(self.model_dump(**chosen))
-        return self.model_dump_json(indent=indent, **chosen)
+        return self.model_dump_json(indent=indent, context=FOR_READING, **chosen)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -101,7 +103,7 @@ class Document(BaseModel, hide_input_in_errors=True):
             ValueError: a number is infinite or NaN.
         """
         _require_finite(self.model_dump())
-        return text_files.write_yaml(self.model_dump(mode="json"))
+        return text_files.write_yaml(self.model_dump(mode="json", context=FOR_READING))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
