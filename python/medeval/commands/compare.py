@@ -80,7 +80,6 @@ def _of_runs(
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
-    require_different(folders, folders)
     metrics, moved = given["metric"] or [], given["moved"]
     records = [read_record(folder, name) for folder in folders]
     runs = [(record, registry.resume(record, moved, given["task"])) for record in records]
@@ -100,6 +99,7 @@ def _of_runs(
     )
     if unknown := [one for one in metrics if one not in {each.metric for each in found}]:
         raise UserError(f"--metric {unknown[0]}: the runs cannot be compared by it.")
+    require_different(folders, folders)
     said = (
         f"{method.n_iters:,} paired resamples of the items, seed {method.seed}; p values by random"
         f" exchanges, corrected for {len(found):,} comparisons (Holm)"
