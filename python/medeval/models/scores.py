@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from numbers import Real
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, TypeAdapter
 
 DRAWS = 1000
 LEVEL = 0.95
+
+
+def _finite_number(value: Any) -> float:
+    """Return a score as a float; a truth value is 1 or 0.
+
+    Raises:
+        ValueError: it is no number, or not a finite one.
+    """
+    if not isinstance(value, Real):
+        raise ValueError(f"must be a number, not {type(value).__name__}")
+    with suppress(OverflowError):
+        if math.isfinite(number := float(value)):
+            return number
+    raise ValueError("must be finite")
+
 
 utc_now = partial(datetime.now, UTC)
 # Naive times are UTC, others are converted.
@@ -20,10 +38,9 @@ Moment = Annotated[
     AfterValidator(lambda time: time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-_BOOL_AS_FLOAT = BeforeValidator(lambda one: float(one) if isinstance(one, bool) else one)
 # Strict, as a metric that is a text is a mistake of whoever computed it; null is no scores.
 Scores = Annotated[
-    dict[str, Annotated[Finite, Field(strict=True), _BOOL_AS_FLOAT]],
+    dict[str, Annotated[float, BeforeValidator(_finite_number)]],
     BeforeValidator(lambda scores: {} if scores is None else scores),
 ]
 SCORES: TypeAdapter[dict[str, float]] = TypeAdapter(Scores)
