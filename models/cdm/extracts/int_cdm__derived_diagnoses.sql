@@ -53,7 +53,7 @@ without_marks as {{ materialized() }} (
     from with_parts
 ),
 
--- As in `Primary Diagnosis: ...` or `Final dx: ...`, whichever diagnosis it is called; a line may be
+-- As in `Primary Diagnosis: ...` or `Final dx: ...`, whichever diagnosis it names; a line may be
 -- nothing else. Without a colon the words belong to a name, as in `Primary biliary cirrhosis`.
 without_labels as {{ materialized() }} (
     select
