@@ -208,7 +208,8 @@ def _after_cues(text: str) -> Iterator[str]:
 def _is_of_a_case(line: str, cue: re.Match[str]) -> bool:
     """Tell whether a cue says what would be right in some case, or what others choose."""
     before = line[max(0, cue.start() - _LONGEST["sentence"]) : cue.start()]
-    if re.match("应?选", cue.group()) and PATTERNS["not_chosen"].search(before):
+    is_chosen = re.match("应?选", cue.group())
+    if PATTERNS["not_chosen" if is_chosen else "not_own"].search(before):
         return True
     sentence = PATTERNS["clause_end"].split(before)[-1]
     conditions = list(PATTERNS["condition"].finditer(sentence))
@@ -417,6 +418,7 @@ def _leading_letters(part: str, options: Options) -> Choices | None:
         or (run[-1] in choices.LETTERS and PATTERNS["term"].match(rest))
         # Of several letters it may be of the last one, or of all.
         or (sign is not None and (not is_one or _is_out(sign)))
+        or (not is_one and PATTERNS["own_clause"].match(rest))
         # E. coli
         or (is_one and after_stop and after_stop[1] not in _AFTER_LABEL)
     )
