@@ -320,7 +320,9 @@ def with_rows_of_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             rows = text_files.read_rows(path)
             full[key] = text_files.mapped_rows(rows, columns) if columns else rows
         except ValueError as error:
-            raise ValueError(f"{key}: {path}: {error}") from None
+            # What cannot be decoded says itself where it is.
+            place = "" if str(path) in str(error) else f"{path}: "
+            raise ValueError(f"{key}: {place}{error}") from None
     return full
 
 

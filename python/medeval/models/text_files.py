@@ -318,10 +318,13 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
     reader = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     try:
         header = next(reader, [])
+        if len(header) == 1 and (sign := re.search("[;\t]", header[0])):
+            raise ValueError(f"its columns are parted by {sign[0]!r}: save it with commas")
         if "" in header or len(set(header)) < len(header):
             raise ValueError(f"CSV line 1: each column needs a name of its own, not {header}")
         rows = []
-        for cells in filter(None, reader):
+        # A row without any text is blank: spreadsheets write what was once in use.
+        for cells in filter(any, reader):
             if len(cells) != len(header):
                 raise ValueError(
                     f"CSV line {reader.line_num}: {len(cells)} cells under {len(header)} columns"
