@@ -37,7 +37,7 @@ _START, _STOP = r"^[ \t>*_`#-]{0,8}", r"[ \t*_`]{0,4}"
 _NUMBER = rf"(?:(?:\(?\d{{1,2}}[.):]|step[ ]\d{{1,2}}[.:])[ \t]{{0,4}})?{_STOP}"
 _STEP = rf"(?:[ \t]#?\d{{1,2}})?{_STOP}"
 _KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in LABELS.items())
-_LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}:{_STOP}", _FLAGS)
+_LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}[:\uff1a]{_STOP}", _FLAGS)
 # Behind an action a result that was made up may be a heading, or begin within a line.
 _MADE_UP = re.compile(rf"(?<=\s)Observation:|{_START}observations?{_STOP}(?:\uff1a|\r?$)", _FLAGS)
 _FENCE = re.compile(r"```[\w+-]{0,20}")
