@@ -111,6 +111,8 @@
             {% do run_query(
                 'create table if not exists ' ~ relation ~ ' as ' ~ plugin().empty_query(table)
             ) %}
+            {#- By it `load` knows that they are not the user's. -#}
+            {% do run_query('comment on table ' ~ relation ~ " is 'made empty by medeval'") %}
         {% endif %}
         {% if table.config.meta.optional %}
             {% if not run_query('select 1 from ' ~ relation ~ ' limit 1').rows %}

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 _MARK = "made by medeval load: "
 _COMMENT = "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s"
 _MARK_FILE = "medeval_load.json"
-_TABLES = "select relname from pg_class where relkind = 'r' and relnamespace = to_regnamespace(%s)"
+# The comment of a table that a build made for what nobody has loaded.
+_OF_A_BUILD = "made empty by medeval"
+_TABLES = (
+    "select relname, obj_description(oid, 'pg_class') from pg_class"
+    " where relkind = 'r' and relnamespace = to_regnamespace(%s)"
+)
 # Files of Parquet of about this size are what a cluster reads best.
 _FILE_BYTES = 256 << 20
 
@@ -179,8 +184,9 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool) -> None:
     choose = f"Choose another with {part.schema_setting}"
     row = connection.execute(_COMMENT, [schema]).fetchone()
     if row is not None:
-        ours = (row[0] or "").startswith(f"{_MARK}{plan.name},")
-        if not replace:
+        is_of_a_build = _holds_nothing(connection, schema)
+        ours = is_of_a_build or (row[0] or "").startswith(f"{_MARK}{plan.name},")
+        if not (replace or is_of_a_build):
             hint = " --replace replaces it." if ours else f" {choose}."
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
         if not ours:
@@ -193,6 +199,18 @@ def _make_schema(connection: Connection, part: Part, *, replace: bool) -> None:
     connection.execute(sql.SQL("comment on schema {} is {}").format(name, mark))
 
 
+def _holds_nothing(connection: Connection, schema: str) -> bool:
+    """Tell whether a schema has tables, all of them made by a build and empty."""
+    name = sql.Identifier(schema)
+    tables = connection.execute(_TABLES, [name.as_string(connection)]).fetchall()
+    filled = sql.SQL("select 1 from {} limit 1")
+    return bool(tables) and all(
+        comment == _OF_A_BUILD
+        and not connection.execute(filled.format(sql.Identifier(schema, table))).fetchall()
+        for table, comment in tables
+    )
+
+
 def _drop_schema(connection: Connection, plan: Source, schema: str) -> None:
     """Drop a schema that `load` made: its own tables, and nothing that someone put beside them."""
     dropped: list[str] = []
@@ -202,7 +220,7 @@ def _drop_schema(connection: Connection, plan: Source, schema: str) -> None:
         dropped.extend(line.removeprefix("drop cascades to ") for line in text.splitlines())
 
     rows = connection.execute(_TABLES, [sql.Identifier(schema).as_string(connection)])
-    tables = [sql.Identifier(schema, name) for (name,) in rows.fetchall() if name in plan.tables]
+    tables = [sql.Identifier(schema, name) for name, _ in rows.fetchall() if name in plan.tables]
     # Views over the raw tables (dbt's staging among them) go too. The server's notices name them.
     connection.execute("set local client_min_messages = notice")
     connection.add_notice_handler(note)
