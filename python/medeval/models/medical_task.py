@@ -321,7 +321,7 @@ def with_rows_of_files(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             full[key] = text_files.mapped_rows(rows, columns) if columns else rows
         except ValueError as error:
             # What cannot be decoded says itself where it is.
-            place = "" if str(path) in str(error) else f"{path}: "
+            place = "" if str(error).startswith(str(path)) else f"{path}: "
             raise ValueError(f"{key}: {place}{error}") from None
     return full
 

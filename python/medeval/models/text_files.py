@@ -222,7 +222,8 @@ def read_rows(path: Path, suffixes: Sequence[str] = ROW_FILES) -> list[Any]:
         except ArrowException as error:
             raise ValueError(f"not a Parquet table: {error}") from None
     elif suffix == ".csv":
-        rows = rows_from_csv(read_text(path))
+        # A row without any text is blank: spreadsheets write what was once in use.
+        rows = [row for row in rows_from_csv(read_text(path)) if any(row.values())]
         for index, row in enumerate(rows):
             for side in row.keys() & {"input", "output"}:
                 row[side] = parse_json(row[side], f"row {index}: {side}") if row[side] else None
@@ -323,8 +324,7 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
         if "" in header or len(set(header)) < len(header):
             raise ValueError(f"CSV line 1: each column needs a name of its own, not {header}")
         rows = []
-        # A row without any text is blank: spreadsheets write what was once in use.
-        for cells in filter(any, reader):
+        for cells in filter(None, reader):
             if len(cells) != len(header):
                 raise ValueError(
                     f"CSV line {reader.line_num}: {len(cells)} cells under {len(header)} columns"
