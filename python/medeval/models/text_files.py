@@ -222,8 +222,12 @@ def read_rows(path: Path, suffixes: Sequence[str] = ROW_FILES) -> list[Any]:
         except ArrowException as error:
             raise ValueError(f"not a Parquet table: {error}") from None
     elif suffix == ".csv":
+        text = read_text(path)
+        head = text.partition("\n")[0]
+        if "," not in head and (sign := re.search("[;\t]", head)):
+            raise ValueError(f"its columns are parted by {sign[0]!r}: save it with commas")
         # A row without any text is blank: spreadsheets write what was once in use.
-        rows = [row for row in rows_from_csv(read_text(path)) if any(row.values())]
+        rows = [row for row in rows_from_csv(text) if any(row.values())]
         for index, row in enumerate(rows):
             for side in row.keys() & {"input", "output"}:
                 row[side] = parse_json(row[side], f"row {index}: {side}") if row[side] else None
@@ -319,8 +323,6 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
     reader = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     try:
         header = next(reader, [])
-        if len(header) == 1 and (sign := re.search("[;\t]", header[0])):
-            raise ValueError(f"its columns are parted by {sign[0]!r}: save it with commas")
         if "" in header or len(set(header)) < len(header):
             raise ValueError(f"CSV line 1: each column needs a name of its own, not {header}")
         rows = []
